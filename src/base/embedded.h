@@ -10,7 +10,8 @@ struct embedded {
     size_t len;       /* bytes without the NUL */
 };
 
-/* Sorted by name. Immutable, usable from any thread. The array ends with a row whose name is NULL. */
+/* Sorted by name. Immutable, usable from any thread. The array ends with a row whose name is NULL.
+ */
 extern const struct embedded embedded_migrations[]; /* sql/NNN_name.sql */
 extern const size_t embedded_migrations_count;
 extern const struct embedded embedded_queries[]; /* sql/query/NAME.sql */

@@ -1,22 +1,29 @@
-/* Error records: a kind and a bounded text. No allocation, so that running out of memory can be reported too. */
+/* Error records: a kind and a bounded text. No allocation, so that running out of memory can be
+ * reported too. */
 #include "base/err.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+/* How many bytes a UTF-8 sequence that begins with `lead` has. */
+static size_t sequence_len(unsigned char lead)
+{
+    return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+}
+
 /* Cuts a half-written UTF-8 sequence off the end of a text that filled its array. */
 static void trim_partial_character(char *text, size_t size, int wanted)
 {
-    size_t end;
+    size_t len, lead;
 
     if (wanted < 0 || (size_t)wanted < size)
         return;
-    end = strlen(text);
-    while (end > 0 && ((unsigned char)text[end - 1] & 0xc0) == 0x80)
-        end--;
-    if (end > 0 && (unsigned char)text[end - 1] >= 0xc0)
-        text[end - 1] = '\0';
+    len = strlen(text);
+    for (lead = len; lead > 0 && ((unsigned char)text[lead - 1] & 0xc0) == 0x80; lead--)
+        ;
+    if (lead > 0 && lead - 1 + sequence_len((unsigned char)text[lead - 1]) > len)
+        text[lead - 1] = '\0';
 }
 
 int err_set(struct err *err, enum err_kind kind, const char *format, ...)
