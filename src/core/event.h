@@ -1,0 +1,41 @@
+/* What was received: one event as it goes into the inbox. All slices are borrowed; the holder (a
+ * request, an arena) says for how long. Immutable once a provider has read it; may then be handed
+ * to another thread together with its holder. */
+#ifndef CORE_EVENT_H
+#define CORE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define EVENT_SHA256_SIZE 32
+
+/* How an event's work is claimed (DESIGN of the work table: column "class"). */
+enum work_class {
+    WORK_SQL,    /* the claim is the DELETE, in the handler's transaction */
+    WORK_LEASED, /* the claim is a committed lease */
+    WORK_PULL,   /* an application claims it */
+};
+
+const char *work_class_name(enum work_class class); /* "sql", "leased", "pull" */
+
+struct event {
+    struct str provider; /* configured name */
+    struct str id;       /* identity within the provider: 1 to 512 bytes of UTF-8 without NUL */
+    struct str type;     /* NULL: none */
+    struct str key;      /* ordering key; NULL: none */
+    struct str body;     /* the exact bytes received */
+    struct str
+        document; /* JSON text for `payload` where it is not simply `body`; NULL: use the body */
+    struct str headers;   /* JSON object text, names lower case */
+    struct str source_ip; /* NULL: unknown */
+    unsigned char body_sha256[EVENT_SHA256_SIZE];
+    bool payload_repaired; /* `document` differs in content from what was sent */
+    bool has_payload;      /* false: `payload` stays null (raw formats) */
+    bool signature_verified;
+    bool ordered; /* events with the same key run one at a time: a lane */
+    enum work_class class;
+};
+
+#endif

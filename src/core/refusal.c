@@ -1,0 +1,30 @@
+/* The table of refusals: the HTTP contract's answers, in one place. */
+#include "core/refusal.h"
+
+/* clang-format off */
+static const struct refusal_info table[REFUSAL_COUNT] = {
+    [REFUSAL_NONE] = {200, "ok", "stored", false},
+    [REFUSAL_BAD_REQUEST] = {400, "bad request", "bad-request", true},
+    [REFUSAL_INVALID_JSON] = {400, "invalid json", "invalid-json", false},
+    [REFUSAL_MISSING_EVENT_ID] = {400, "missing event id", "missing-event-id", false},
+    [REFUSAL_MISSING_SIGNATURE] = {401, "missing signature", "missing-signature", false},
+    [REFUSAL_BAD_SIGNATURE] = {401, "bad signature", "bad-signature", false},
+    [REFUSAL_STALE_TIMESTAMP] = {401, "stale timestamp", "stale-timestamp", false},
+    [REFUSAL_ADDRESS_NOT_ALLOWED] = {403, "address not allowed", "address-not-allowed", false},
+    [REFUSAL_UNKNOWN_PROVIDER] = {404, "unknown provider", "unknown-provider", false},
+    [REFUSAL_NOT_FOUND] = {404, "not found", "not-found", false},
+    [REFUSAL_METHOD_NOT_ALLOWED] = {405, "method not allowed", "method-not-allowed", false},
+    [REFUSAL_TOO_SLOW] = {408, "request too slow", "request-too-slow", true},
+    [REFUSAL_BODY_TOO_LARGE] = {413, "body too large", "body-too-large", true},
+    [REFUSAL_TARGET_TOO_LONG] = {414, "target too long", "target-too-long", true},
+    [REFUSAL_UNSUPPORTED_ENCODING] = {415, "unsupported content encoding", "unsupported-content-encoding", false},
+    [REFUSAL_RATE_LIMIT] = {429, "rate limit", "rate-limit", false},
+    [REFUSAL_HEADERS_TOO_LARGE] = {431, "headers too large", "headers-too-large", true},
+    [REFUSAL_TRY_AGAIN] = {503, "try again", "try-again", false},
+};
+/* clang-format on */
+
+const struct refusal_info *refusal_info(enum refusal refusal)
+{
+    return &table[refusal];
+}

@@ -1,0 +1,40 @@
+/* Why a request was not stored, and what its sender is told: one row per reason. The text is the
+ * answer's body; with dashes for blanks it is the value of the Inboxd-Result header. Pure data, any
+ * thread. */
+#ifndef CORE_REFUSAL_H
+#define CORE_REFUSAL_H
+
+#include <stdbool.h>
+
+enum refusal {
+    REFUSAL_NONE,
+    REFUSAL_BAD_REQUEST,          /* ambiguous framing: 400, the connection closes */
+    REFUSAL_INVALID_JSON,         /* 400 */
+    REFUSAL_MISSING_EVENT_ID,     /* 400 */
+    REFUSAL_MISSING_SIGNATURE,    /* 401 */
+    REFUSAL_BAD_SIGNATURE,        /* 401 */
+    REFUSAL_STALE_TIMESTAMP,      /* 401 */
+    REFUSAL_ADDRESS_NOT_ALLOWED,  /* 403 */
+    REFUSAL_UNKNOWN_PROVIDER,     /* 404 */
+    REFUSAL_NOT_FOUND,            /* 404 */
+    REFUSAL_METHOD_NOT_ALLOWED,   /* 405 with Allow */
+    REFUSAL_TOO_SLOW,             /* 408, close */
+    REFUSAL_BODY_TOO_LARGE,       /* 413, close */
+    REFUSAL_TARGET_TOO_LONG,      /* 414, close */
+    REFUSAL_UNSUPPORTED_ENCODING, /* 415 */
+    REFUSAL_RATE_LIMIT,           /* 429 with Retry-After */
+    REFUSAL_HEADERS_TOO_LARGE,    /* 431, close */
+    REFUSAL_TRY_AGAIN, /* 503 with Retry-After: cannot be committed now, stopping or full */
+    REFUSAL_COUNT
+};
+
+struct refusal_info {
+    unsigned status;    /* HTTP status */
+    const char *text;   /* one line, lower case */
+    const char *result; /* value of Inboxd-Result */
+    bool close;         /* the connection is closed after the answer */
+};
+
+const struct refusal_info *refusal_info(enum refusal refusal);
+
+#endif
