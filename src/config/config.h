@@ -1,0 +1,126 @@
+/* The configuration: one INI file read into an immutable snapshot. A snapshot is reference-counted
+ * (atomic) and shared between threads; a reload makes a new one and swaps it whole. Every mistake
+ * of a file is reported at once, with file, line, what is wrong and what would be right
+ * (config/mistakes.h). What a key means, its type, default and range stand in one table
+ * (config/keys.h); `inboxctl check` and the manual page come from it. */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "base/str.h"
+#include "config/mistakes.h"
+
+/* A text of the file together with the place where it was written, for mistakes that later readers
+ * of it find. */
+struct setting {
+    struct str text;  /* ptr NULL: not set */
+    const char *file; /* the configuration file, or "preset NAME" */
+    int line;
+};
+
+enum listen_kind { LISTEN_TCP, LISTEN_UNIX, LISTEN_SYSTEMD };
+
+struct listen_address {
+    enum listen_kind kind;
+    struct str host; /* TCP: numeric IPv4 or IPv6 without brackets */
+    uint16_t port;   /* TCP; 0: any free one */
+    struct str path; /* UNIX */
+};
+
+enum order { ORDER_NONE, ORDER_SERIAL, ORDER_STRICT };
+enum body_format { FORMAT_JSON, FORMAT_FORM, FORMAT_RAW };
+enum backoff_kind { BACKOFF_EXPONENTIAL, BACKOFF_LIST };
+
+#define BACKOFF_STEPS_MAX 32
+
+struct backoff {
+    enum backoff_kind kind;
+    int64_t base_ms,
+        cap_ms; /* exponential: full jitter, drawn from 0 to min(cap, base * 2^attempt) */
+    int64_t steps_ms[BACKOFF_STEPS_MAX]; /* list: one after the other, the last repeats */
+    size_t step_count;
+};
+
+/* One line `on PATTERN = ACTIONS`; pattern NULL for the plain `on`. */
+struct route_config {
+    struct setting pattern; /* an event type, or a prefix that ends in '*' */
+    struct setting actions; /* "sql:schema.fn", "ignore", later more, separated by commas */
+};
+
+struct provider_config {
+    struct str name;
+    const char *file;
+    int line;
+
+    /* Verification: texts as written (or as the preset has them); src/provider compiles them with
+     * src/verify. */
+    struct setting verify; /* "none" | "hmac-sha256" | ...; a preset's name was replaced by what the
+                              preset says */
+    struct str preset;     /* its name; ptr NULL: none */
+    struct setting signature;       /* SOURCE [split ..] [prefix ..] hex|base64|base64url */
+    struct setting timestamp;       /* SOURCE unit | item PREFIX unit */
+    struct setting signed_template; /* key `signed` */
+    struct setting secret_encoding;
+    struct setting public_url;
+    int64_t tolerance_ms;    /* 0: no check */
+    struct secret **secrets; /* as read, not yet decoded */
+    struct setting
+        *secret_settings; /* where each was written (its text is the reference, never the value) */
+    size_t secret_count;
+
+    /* Identity and content: texts of the sources grammar. */
+    struct setting event_id, event_type, key;
+    enum order order;
+    enum body_format format;
+    int64_t max_body; /* bytes */
+
+    /* Work. */
+    struct route_config *routes;
+    size_t route_count;
+    int attempts;
+    struct backoff backoff;
+    int64_t defer_ms, defer_limit_ms;
+    int64_t timeout_ms; /* of one run of a handler */
+    int concurrency;    /* most batches of this provider that run at once in one daemon */
+};
+
+struct config {
+    const char *path;
+    struct str database; /* libpq connection string */
+    struct listen_address *listens;
+    size_t listen_count;
+    int workers;      /* threads that run handlers; 0: this daemon only accepts */
+    int writers;      /* threads that store; default 2 */
+    int64_t max_body; /* bytes */
+    int max_connections;
+    int64_t idle_timeout_ms;
+    int64_t ack_timeout_ms;
+    int64_t shutdown_timeout_ms;
+    int64_t retain_ms, retain_ids_ms;
+    int queue_max; /* most requests that wait for a writer */
+    int64_t queue_max_bytes;
+    enum log_format log_format;
+    enum log_level log_level;
+    struct provider_config *providers; /* sorted by name (bytes) */
+    size_t provider_count;
+};
+
+/* Reads and checks. NULL when there are mistakes; all of them are then in `mistakes` (warnings may
+ * be there on success too). */
+struct config *config_read(const char *path, struct mistakes *mistakes);
+/* The same from text, for tests and fuzzing. `path` is only named in messages. */
+struct config *config_parse(const char *path, struct str text, struct mistakes *mistakes);
+
+struct config *config_ref(const struct config *config);
+void config_unref(const struct config *config); /* takes NULL */
+
+/* NULL when there is none of that name. */
+const struct provider_config *config_provider(const struct config *config, struct str name);
+
+#endif

@@ -1,0 +1,67 @@
+/* Group commit. Store threads, each with its own connection, each taking all that waits for it
+ * (bounded in rows and bytes) into one transaction; the answer goes back to the loop after the
+ * commit. Equal ids always go to the same thread. What a thread is handed stays valid until its
+ * `done` was called, exactly once, on the loop's thread. */
+#ifndef INBOX_WRITER_H
+#define INBOX_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/event.h"
+#include "db/db.h"
+#include "loop/loop.h"
+
+struct writer;
+
+enum store_result {
+    STORE_STORED,      /* committed now */
+    STORE_DUPLICATE,   /* was there already, committed */
+    STORE_UNAVAILABLE, /* not known to be committed: 503, the sender tries again */
+};
+
+/* One request's event on its way. Embedded in the caller's request; the caller fills the upper
+ * part. */
+struct store_item {
+    struct event event;                    /* borrowed until done() */
+    void (*done)(struct store_item *item); /* on the loop's thread */
+    void *owner;                           /* the caller's */
+
+    enum store_result result; /* set before done() */
+    int64_t id;               /* of the stored event; 0 unless STORE_STORED */
+    int64_t run_at;           /* us since 2000, when it may run; for the pool's cursor */
+    bool abandoned; /* set by the caller (atomic store) when its sender has been answered: not worth
+                       storing any more if it has not begun */
+    struct store_item *next; /* the writer's */
+};
+
+struct writer_options {
+    const char *conninfo;
+    int threads;
+    int batch_rows;          /* default 500 */
+    int64_t batch_bytes;     /* default 4 MB */
+    int64_t queue_max;       /* items that may wait, all threads together */
+    int64_t queue_max_bytes; /* bytes of bodies that may wait */
+    int64_t ack_timeout_ms;  /* bound of a statement from the client's side */
+    struct loop *loop;       /* where done() runs */
+    /* Called on the store thread after each commit that stored something for `provider`, before the
+     * answers leave: wakes workers. */
+    void (*stored)(void *argument, struct str provider, enum work_class class, int64_t run_at);
+    void *stored_argument;
+};
+
+struct writer *writer_new(const struct writer_options *options);
+
+/* Loop thread. False, and nothing is taken: the queue is full, or no thread has a database
+ * connection (503 at once). */
+bool writer_put(struct writer *writer, struct store_item *item);
+
+/* Whether the database takes events now, as far as is known. Any thread. */
+bool writer_available(const struct writer *writer);
+
+/* Loop thread. Takes nothing more; the threads finish what waits, then end; `ended` is posted to
+ * the loop. */
+void writer_drain(struct writer *writer, void (*ended)(void *argument), void *argument);
+void writer_free(struct writer *writer); /* after `ended`; takes NULL */
+
+#endif

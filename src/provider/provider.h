@@ -1,0 +1,60 @@
+/* A provider: from a request's bytes to events or a refusal. Compiled once per configuration from
+ * its section; no I/O, never blocks. Immutable after provider_new(); provider_read() is for one
+ * thread at a time (it reuses keyed contexts). */
+#ifndef PROVIDER_PROVIDER_H
+#define PROVIDER_PROVIDER_H
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "config/config.h"
+#include "core/event.h"
+#include "core/refusal.h"
+
+struct provider;
+
+/* A header field as received; repeated fields are several entries, in order. Names keep the
+ * sender's case. */
+struct header {
+    struct str name, value;
+};
+
+/* What the front end hands over; everything is borrowed and outlives the events made from it. */
+struct request {
+    struct str method;
+    struct str target; /* raw, as in the request line */
+    struct str query;  /* raw, without '?'; ptr NULL: none */
+    const struct header *headers;
+    size_t header_count;
+    struct str body;
+    struct str source_ip; /* text form; ptr NULL: unknown (unix socket) */
+    int64_t received_us;  /* wall clock, us since 1970 */
+};
+
+/* NULL and mistakes (with file and line) when the section cannot work: unknown scheme, bad
+ * template, bad source, a secret that does not decode. Borrows `config`, which the caller keeps
+ * alive. */
+struct provider *provider_new(const struct provider_config *config, struct mistakes *mistakes);
+void provider_free(struct provider *provider); /* takes NULL */
+
+const struct provider_config *provider_config(const struct provider *provider);
+
+/* Checks in the contract's order: signature header there, signature, timestamp window, format,
+ * identity. REFUSAL_NONE: *event is set; it borrows from `request`, `provider` and `arena`.
+ * Otherwise *event is untouched. */
+enum refusal provider_read(struct provider *provider, const struct request *request,
+                           struct arena *arena, struct event *event);
+
+/* The two halves of provider_read, for diagnosis and release from quarantine. */
+enum refusal provider_verify(struct provider *provider, const struct request *request,
+                             bool *verified);
+enum refusal provider_parse(struct provider *provider, const struct request *request, bool verified,
+                            struct arena *arena, struct event *event);
+
+/* Signs `body` as the provider itself would, for `inboxctl send`: appends the headers to be sent.
+ * `age_s`: how old the timestamp is to be. `bad`: sign wrongly on purpose. ERR_NEVER where the
+ * scheme cannot be signed here (public keys). */
+int provider_sign(struct provider *provider, struct request *request, int64_t age_s, bool bad,
+                  struct arena *arena, struct header *headers, size_t max_headers, size_t *count,
+                  struct err *err) MUST_CHECK;
+
+#endif
