@@ -1,0 +1,35 @@
+-- settle_failed.sql: the events of a batch that did not succeed, in the transaction that claimed (deleted) them.
+-- $1 provider, $2 worker (text for people), then an array element an event:
+--   $3 id, $4 what: 'retry', 'timeout' (a retry, logged as such), 'defer', 'again' (ran into a shutdown, deadlock or
+--   serialization failure: no attempt, no log) or 'dead', $5 attempt to store (tries so far, this one included if it
+--   counts), $6 attempt_base, $7 delay in seconds, $8 error, $9 suspect (run it alone from now on), $10 event type,
+--   $11 received_at_us, $12 deferred_since_us (null: not yet; 'defer' then starts it), $13 seconds it took (null:
+--   unknown).
+-- Returns the earliest new run_at in microseconds since 1970 (null: all are dead), for the claim cursor.
+with failed as materialized (
+    select u.*,
+           statement_timestamp() + greatest(0, least(u.delay, 315360000)) * interval '1 second' as run_at,
+           timestamptz 'epoch' + u.received_us * interval '1 microsecond' as received_at,
+           case when u.deferred_us is not null then timestamptz 'epoch' + u.deferred_us * interval '1 microsecond'
+                when u.what = 'defer' then statement_timestamp() end as deferred_since
+      from unnest($3::bigint[], $4::text[], $5::int[], $6::int[], $7::float8[], $8::text[], $9::boolean[], $10::text[],
+                  $11::bigint[], $12::bigint[], $13::float8[])
+           as u (id, what, attempt, attempt_base, delay, error, suspect, event_type, received_us, deferred_us, took)
+), waiting as (
+    insert into inboxd.work (id, provider, class, run_at, attempt, attempt_base, suspect, event_type, received_at,
+                             deferred_since, last_error)
+    select id, $1::text, 'sql', run_at, attempt, attempt_base, suspect, event_type, received_at, deferred_since, error
+      from failed where what <> 'dead'
+    returning run_at
+), dead as (
+    insert into inboxd.outcome (id, provider, status, attempt, last_error)
+    select id, $1::text, 3, attempt, error from failed where what = 'dead'
+), logged as (
+    insert into inboxd.attempt_log (id, attempt, kind, error, took, worker)
+    select id, attempt, what, error, took * interval '1 second', $2::text from failed where what <> 'again'
+), counted as (
+    insert into inboxd.counters (provider, minute, failed)
+    select $1::text, date_trunc('minute', statement_timestamp()), count(*)
+      from failed where what in ('retry', 'timeout', 'dead') having count(*) > 0
+)
+select (date_part('epoch', min(run_at)) * 1000000)::bigint as run_at_us from waiting
