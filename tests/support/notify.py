@@ -1,0 +1,34 @@
+"""The service manager's side of sd_notify: a datagram socket that remembers what a daemon said."""
+
+import itertools
+import os
+import socket
+import threading
+
+_numbers = itertools.count()
+
+
+class Notify:
+    def __init__(self):
+        # An abstract name: no file, and no limit on the length of a folder's path.
+        name = f"inboxd-test-{os.getpid()}-{next(_numbers)}"
+        self.address = f"@{name}"
+        self.messages = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(f"\0{name}")
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self):
+        while data := self._socket.recv(8192):
+            self.messages += data.decode("utf-8", "replace").splitlines()
+
+    def count(self, line):
+        """How often the daemon said this, such as READY=1."""
+        return self.messages.count(line)
+
+    def close(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+            end.sendto(b"", f"\0{self.address[1:]}")
+        self._thread.join()
+        self._socket.close()
