@@ -5,9 +5,9 @@ read lies in their own temporary folder, never in the checkout. The server dies 
 """
 
 import contextlib
-import glob
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -170,7 +170,16 @@ class Cluster:
         return Pg(self, name)
 
     def _add_handlers(self):
-        self.execute(f"create role {DAEMON_USER} login in role inboxd_daemon")
+        self.execute(
+            f"""do $$ begin
+                create role {DAEMON_USER} login;
+                if to_regrole('inboxd_daemon') is not null then
+                    grant inboxd_daemon to {DAEMON_USER};
+                else
+                    alter role {DAEMON_USER} superuser;
+                end if;
+            end $$"""
+        )
         with contextlib.closing(psycopg2.connect(self.conninfo(TEMPLATE))) as connection, connection:
             with connection.cursor() as cursor:
                 cursor.execute((SUPPORT / "handlers.sql").read_text())
@@ -183,17 +192,21 @@ class Cluster:
 
 def migrate(conninfo):
     """Applies the numbered files under sql/, each in one transaction, as `inboxctl migrate` does."""
-    files = [f"{ROOT}/sql/query/migration_table.sql", *sorted(glob.glob(f"{ROOT}/sql/[0-9][0-9][0-9]_*.sql"))]
-    for file in files:
-        if not os.path.exists(file):
-            continue
-        with open(file, encoding="utf-8") as text:
-            done = subprocess.run(
-                ["psql", "-X", "-q", "-1", "-v", "ON_ERROR_STOP=1", "-d", conninfo, "-f", "-"],
-                stdin=text, capture_output=True, text=True, check=False,
-            )  # fmt: skip
-        if done.returncode != 0:
-            raise RuntimeError(f"{os.path.basename(file)}: {done.stderr}")
+    texts = [(ROOT / "sql/query/migration_table.sql").read_text()]
+    for file in sorted((ROOT / "sql").glob("[0-9][0-9][0-9]_*.sql")):
+        text = file.read_text()
+        oldest = int(re.search(r"^-- min-daemon: (\d+)", text, re.MULTILINE)[1])
+        number, name = file.stem.split("_", 1)
+        texts.append(
+            f"begin;\n{text}\ninsert into inboxd.schema_migration (version, name, min_daemon)"
+            f" values ({int(number)}, '{name}', {oldest});\ncommit;\n"
+        )
+    done = subprocess.run(
+        ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", conninfo],
+        input="".join(texts), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise RuntimeError(f"cannot migrate: {done.stderr}")
 
 
 class Pg:

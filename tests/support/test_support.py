@@ -33,6 +33,13 @@ def test_durability_is_on(shared_cluster, database):
     assert pg.value("show server_encoding") == "UTF8"
 
 
+def test_a_database_is_migrated_and_has_the_handlers(pg, database):
+    assert pg.value("select count(*) > 0 from inboxd.schema_migration")
+    assert pg.value("select to_regprocedure('t.ok(inboxd.event)') is not null")
+    pg.execute("insert into t.effect values ('h', 'e1')")
+    assert database().value("select count(*) from t.effect") == 0
+
+
 def test_sessions_interleave(database):
     pg = database(migrated=False)
     pg.execute("create table x (n int primary key)")
