@@ -21,6 +21,7 @@ import psycopg2.extensions
 from support.places import ROOT, SUPPORT, free_port
 from support.wait import wait_until
 
+CONNECTION_OK = 0  # libpq's name for it
 BIN = "/usr/lib/postgresql/15/bin"
 TEMPLATE = "inboxd_template"
 DAEMON_USER = "inboxd_test"  # a member of inboxd_daemon and nothing else, so that a forgotten grant shows
@@ -251,8 +252,10 @@ class Pg:
                 return cursor
             except psycopg2.Error as error:
                 # Only a lost session is made again; psycopg2 has several classes for how it was lost.
-                if self._connection is not None and not self._connection.closed:
-                    raise
+                if self._connection is not None:
+                    if not self._connection.closed and self._connection.info.status == CONNECTION_OK:
+                        raise
+                    self._connection.close()
                 if last:
                     raise psycopg2.OperationalError(f"no session: {error}") from error
 
