@@ -21,7 +21,6 @@ import psycopg2.extensions
 from support.places import ROOT, SUPPORT, free_port
 from support.wait import wait_until
 
-CONNECTION_OK = 0  # libpq's name for it
 BIN = "/usr/lib/postgresql/15/bin"
 TEMPLATE = "inboxd_template"
 DAEMON_USER = "inboxd_test"  # a member of inboxd_daemon and nothing else, so that a forgotten grant shows
@@ -251,10 +250,11 @@ class Pg:
                 cursor.execute(sql, args or None)
                 return cursor
             except psycopg2.Error as error:
-                # Only a lost session is made again; psycopg2 has several classes for how it was lost.
+                # Only a lost session is made again. psycopg2 has several classes for how it was lost, and does
+                # not always see it as closed; but there is no SQLSTATE then, or it says shutdown (57P01 to 57P03).
+                if error.pgcode and not error.pgcode.startswith("57P"):
+                    raise
                 if self._connection is not None:
-                    if not self._connection.closed and self._connection.info.status == CONNECTION_OK:
-                        raise
                     self._connection.close()
                 if last:
                     raise psycopg2.OperationalError(f"no session: {error}") from error
