@@ -43,6 +43,7 @@ void db_args_array_end(struct db_args *args);
 void db_args_element(struct db_args *args, struct str value); /* text or bytea; ptr NULL: null */
 void db_args_element_int8(struct db_args *args, int64_t value);
 void db_args_element_int4(struct db_args *args, int32_t value);
+void db_args_element_int2(struct db_args *args, int16_t value);
 void db_args_element_float8(struct db_args *args, double value);
 void db_args_element_bool(struct db_args *args, bool value);
 void db_args_element_time(struct db_args *args, int64_t us_since_2000);
