@@ -3,18 +3,17 @@
 --   $3 id, $4 what: 'retry', 'timeout' (a retry, logged as such), 'defer', 'again' (ran into a shutdown, deadlock or
 --   serialization failure: no attempt, no log) or 'dead', $5 attempt to store (tries so far, this one included if it
 --   counts), $6 attempt_base, $7 delay in seconds, $8 error, $9 suspect (run it alone from now on), $10 event type,
---   $11 received_at_us, $12 deferred_since_us (null: not yet; 'defer' then starts it), $13 seconds it took (null:
+--   $11 received_at, $12 deferred_since (null: not yet; 'defer' then starts it), $13 seconds it took (null:
 --   unknown).
--- Returns the earliest new run_at in microseconds since 1970 (null: all are dead), for the claim cursor.
+-- Returns the earliest new run_at (null: all are dead), for the claim cursor.
 with failed as materialized (
     select u.*,
            statement_timestamp() + greatest(0, least(u.delay, 315360000)) * interval '1 second' as run_at,
-           timestamptz 'epoch' + u.received_us * interval '1 microsecond' as received_at,
-           case when u.deferred_us is not null then timestamptz 'epoch' + u.deferred_us * interval '1 microsecond'
-                when u.what = 'defer' then statement_timestamp() end as deferred_since
+           case when u.was_deferred is null and u.what = 'defer' then statement_timestamp()
+                else u.was_deferred end as deferred_since
       from unnest($3::bigint[], $4::text[], $5::int[], $6::int[], $7::float8[], $8::text[], $9::boolean[], $10::text[],
-                  $11::bigint[], $12::bigint[], $13::float8[])
-           as u (id, what, attempt, attempt_base, delay, error, suspect, event_type, received_us, deferred_us, took)
+                  $11::timestamptz[], $12::timestamptz[], $13::float8[])
+           as u (id, what, attempt, attempt_base, delay, error, suspect, event_type, received_at, was_deferred, took)
 ), waiting as (
     insert into inboxd.work (id, provider, class, run_at, attempt, attempt_base, suspect, event_type, received_at,
                              deferred_since, last_error)
@@ -32,4 +31,4 @@ with failed as materialized (
     select $1::text, date_trunc('minute', statement_timestamp()), count(*)
       from failed where what in ('retry', 'timeout', 'dead') having count(*) > 0
 )
-select (date_part('epoch', min(run_at)) * 1000000)::bigint as run_at_us from waiting
+select min(run_at) as run_at from waiting

@@ -4,8 +4,8 @@
 --   $6 body, $7 repaired JSON text (null: the body itself), $8 payload_repaired, $9 payload usable (false: payload
 --   stays null), $10 signature_verified, $11 source address (may be null), $12 class, $13 SHA-256 of the body,
 --   $14 lane (null: no order).
--- Returns a row an event: n (1 for the first), id (null: a duplicate), run_at_us (of all, in microseconds since 1970:
--- lower the claim cursor to it). Key: ledger_pkey.
+-- Returns a row an event: n (1 for the first), id (null: a duplicate), run_at (the same for all: lower the claim cursor to
+-- it). Key: ledger_pkey.
 -- The ids are drawn first, in the order of the arrays, so that what follows joins on a bigint and not on two texts;
 -- a duplicate burns its id, as the column's default would. The body is read from the arrays only where it is stored.
 with input as materialized (
@@ -40,5 +40,5 @@ with input as materialized (
       from input i left join stored s on s.id = i.id
      group by i.provider
 )
-select i.n::int as n, s.id, (date_part('epoch', now()) * 1000000)::bigint as run_at_us
+select i.n::int as n, s.id, now() as run_at
   from input i left join stored s on s.id = i.id

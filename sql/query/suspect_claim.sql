@@ -34,9 +34,7 @@ with due as materialized (
     insert into inboxd.counters (provider, minute, failed)
     select $1::text, date_trunc('minute', now()), count(*) from due where token <> 0 having count(*) > 0
 )
-select id, token, attempt, attempt_base, event_type,
-       (date_part('epoch', received_at) * 1000000)::bigint as received_at_us,
-       (date_part('epoch', deferred_since) * 1000000)::bigint as deferred_since_us, dead
+select id, token, attempt, attempt_base, event_type, received_at, deferred_since, dead
   from (select id, token, attempt, attempt_base, event_type, received_at, deferred_since, false as dead from started
         union all
         select id, token, attempt, attempt_base, event_type, received_at, deferred_since, true from ended) t
