@@ -170,16 +170,7 @@ class Cluster:
         return Pg(self, name)
 
     def _add_handlers(self):
-        self.execute(
-            f"""do $$ begin
-                create role {DAEMON_USER} login;
-                if to_regrole('inboxd_daemon') is not null then
-                    grant inboxd_daemon to {DAEMON_USER};
-                else
-                    alter role {DAEMON_USER} superuser;
-                end if;
-            end $$"""
-        )
+        self.execute(f"create role {DAEMON_USER} login in role inboxd_daemon")
         with contextlib.closing(psycopg2.connect(self.conninfo(TEMPLATE))) as connection, connection:
             with connection.cursor() as cursor:
                 cursor.execute((SUPPORT / "handlers.sql").read_text())
