@@ -48,7 +48,7 @@ def write_config(path, general, provider_changes=None, sections=None):
 class Inboxd:
     """One daemon. Made by the fixture `inboxd`; usable as a context manager, which terminates it.
 
-    general   keys of [inboxd]; `listen` and `admin` get free ports, `database` is required
+    general   keys of [inboxd]; `listen` gets a free port, `database` is required
     providers changes to the standard providers h, n, s, g, w (see providers.py)
     sections  further sections, such as {"endpoint erp": {...}}
     faults    INBOXD_FAULTS, such as "store.before_commit=kill,run.claimed=error:3"
@@ -59,7 +59,6 @@ class Inboxd:
         self.folder = folder
         self.build = build
         self.address = ("127.0.0.1", free_port())
-        self.admin = ("127.0.0.1", free_port())
         self.file = folder / "inboxd.conf"
         self.log_file = folder / "inboxd.log"
         self.notify = Notify()
@@ -67,11 +66,7 @@ class Inboxd:
         self.env = dict(env or {})
         if faults:
             self.env["INBOXD_FAULTS"] = faults
-        self._general = {
-            "listen": "{}:{}".format(*self.address),
-            "admin": "{}:{}".format(*self.admin),
-            **general,
-        }
+        self._general = {"listen": "{}:{}".format(*self.address), **general}
         self._sections = sections
         self._changes = dict(providers or {})
         self.providers = {}
