@@ -22,7 +22,7 @@ int64_t clock_mono_us(void)
 int64_t clock_wall_us(void)
 {
 #ifdef INBOXD_FAULTS
-    const char *fixed = getenv("INBOXD_CLOCK");
+    const char *fixed = getenv("INBOXD_CLOCK"); /* NOLINT(concurrency-mt-unsafe) */
 
     if (fixed && *fixed)
         return strtoll(fixed, NULL, 10) * 1000000;
@@ -36,7 +36,7 @@ void clock_format(int64_t wall_us, char text[static CLOCK_TEXT_SIZE])
     struct tm tm;
     size_t len;
 
-    gmtime_r(&seconds, &tm);
+    (void)gmtime_r(&seconds, &tm);
     len = strftime(text, CLOCK_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf(text + len, CLOCK_TEXT_SIZE - len, ".%06uZ", (unsigned)(wall_us % 1000000) % 1000000u);
 }

@@ -59,7 +59,7 @@ static bool act(const char *action, long passages)
 
 bool fault(const char *name)
 {
-    const char *list = getenv("INBOXD_FAULTS");
+    const char *list = getenv("INBOXD_FAULTS"); /* NOLINT(concurrency-mt-unsafe) */
     size_t len = strlen(name);
 
     while (list && *list) {

@@ -345,6 +345,7 @@ bool json_scan(struct str document, const struct json_paths *paths, size_t max_d
     r.scan = scan;
     r.target = paths ? paths->root : NULL;
     r.depth = r.reached = 0;
+    memset(r.objects, 0, sizeof(r.objects));
     r.max_depth = max_depth < JSON_DEPTH_CEILING ? max_depth : JSON_DEPTH_CEILING;
     if (paths)
         memset(r.slots, 0, sizeof(r.slots[0]) * paths->count);

@@ -71,7 +71,7 @@ static void put_pair(struct buf *line, enum log_format format, const char *name,
 void log_write(enum log_level level, const char *message, const struct log_field *fields)
 {
     enum log_format format = (enum log_format)atomic_load(&current_format);
-    bool journal = getenv("JOURNAL_STREAM") != NULL;
+    bool journal = getenv("JOURNAL_STREAM") != NULL; /* NOLINT(concurrency-mt-unsafe) */
     char now[CLOCK_TEXT_SIZE];
     struct buf line;
 
