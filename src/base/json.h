@@ -20,11 +20,12 @@
 
 #define JSON_DEPTH_DEFAULT 1000 /* arrays and objects inside each other; `[[1]]` is 2 deep */
 #define JSON_DEPTH_CEILING 4096 /* no scan goes deeper, whatever it is asked */
+#define JSON_PATHS_MAX 16       /* pointers in one set */
+#define JSON_TOKENS_MAX 32      /* reference tokens in one pointer */
+
 /* Bytes of a document that always fits into jsonb: the densest array, 2^24 elements of "1", is as
  * long. The scan reads longer ones all the same; who sets limits for bodies stays below. */
 #define JSON_FITS_JSONB_MAX (32 * 1024 * 1024)
-#define JSON_PATHS_MAX 16  /* pointers in one set */
-#define JSON_TOKENS_MAX 32 /* reference tokens in one pointer */
 
 enum json_kind {
     JSON_KIND_ABSENT = 0, /* the document has nothing there */
