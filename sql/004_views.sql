@@ -108,19 +108,17 @@ select p.provider,
 
 -- Undone events that nobody seems to run, oldest first, with the reason.
 create view inboxd.stuck as
-select u.id, u.provider,
-       (select l.event_id from inboxd.ledger l where l.id = u.id) as event_id,
-       u.event_type, u.received_at, u.run_at as due_at, u.attempt, u.last_error, u.pid,
+select u.id, u.provider, l.event_id, u.event_type, u.received_at, u.run_at as due_at, u.attempt, u.last_error, u.pid,
        case when u.processing then 'claimed by the session with process id ' || u.pid || ', which holds it too long'
-            when not u.served then 'no living daemon works for this provider'
+            when s.provider is null then 'no living daemon works for this provider'
             else 'due for more than a minute: the workers are behind, or stopped' end as why
-  from (select w.*, exists (select from inboxd.daemon d
-                             where d.workers > 0 and d.seen_at > now() - interval '30 seconds'
-                               and w.provider = any (d.providers)) as served
-          from inboxd.undone w) u
- where not u.processing and (not u.served or u.run_at < now() - interval '1 minute')
-    or u.pid is not null and u.run_at < now() - interval '1 minute'
-       and exists (select from pg_catalog.pg_stat_get_activity(u.pid) a where a.xact_start < now() - interval '1 minute')
+  from inboxd.undone u
+  left join (select distinct unnest(d.providers) collate "C" as provider from inboxd.daemon d
+              where d.workers > 0 and d.seen_at > now() - interval '30 seconds') s on s.provider = u.provider
+  left join pg_catalog.pg_stat_get_activity(null) a on a.pid = u.pid
+  left join inboxd.ledger l on l.id = u.id and l.provider = u.provider
+ where not u.processing and (s.provider is null or u.run_at < now() - interval '1 minute')
+    or u.processing and a.xact_start < now() - interval '1 minute'
  order by u.run_at;
 
 -- What goes wrong most, over undone and dead events: the first 200 characters of the error.

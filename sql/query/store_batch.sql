@@ -16,7 +16,7 @@ with input as materialized (
 ), ledger as (
     insert into inboxd.ledger (provider, event_id, id, body_sha256)
     select provider, event_id, id, body_sha256 from input
-        on conflict do nothing
+        on conflict (provider, event_id) do nothing
     returning id
 ), stored as materialized (
     select i.* from input i join ledger l on l.id = i.id

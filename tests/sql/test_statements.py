@@ -1,0 +1,53 @@
+"""Every statement of sql/query prepares, says what it is for, and casts its parameters."""
+
+import re
+
+import pytest
+
+from sql import statements
+
+NAMES = sorted(file.stem for file in statements.QUERIES.glob("*.sql") if file.stem != "migration_table")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_statement_prepares(pg, name):
+    pg.execute(f"prepare it as {statements.text(name)}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_numbered_without_a_gap_and_described(name):
+    whole = (statements.QUERIES / f"{name}.sql").read_text()
+    body = statements.text(name)
+    assert whole.startswith(f"-- {name}.sql: ")
+    used = {int(n) for n in re.findall(r"\$(\d+)", body)}
+    assert used == set(range(1, len(used) + 1))
+    described = "\n".join(line for line in whole.splitlines() if line.startswith("--"))
+    assert {f"${n}" for n in used} <= set(re.findall(r"\$\d+", described))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameter_types_do_not_depend_on_inference(pg, name):
+    """A parameter is cast somewhere, so that the client's binary format is the one expected."""
+    body = statements.text(name)
+    for n in set(re.findall(r"\$\d+", body)):
+        assert re.search(re.escape(n) + r"::", body), f"{n} is never cast"
+
+
+def test_the_daemon_role_may_run_every_statement(pg):
+    session = pg.session(user="inboxd_test")
+    for name in NAMES:
+        session.do(f"prepare {name} as {statements.text(name)}")
+    assert statements.store(session, "e1", "e2") == [1, 2]
+    rows = statements.claim(session, at_most=1)
+    statements.settle_done(session, rows)
+    statements.settle_failed(session, statements.claim(session), "dead")
+    statements.run(session, "duplicate_check", ["h"], ["e1"], [b"x"])
+    statements.run(session, "count", ["h"], [1], [2])
+    statements.run(session, "store_lanes", ["h"], ["k"])
+    statements.run(session, "suspect_mark", [1])
+    statements.run(session, "suspect_claim", "h", 3, 1.0, "w")
+    statements.run(session, "suspect_take", 1, 1)
+    statements.run(session, "due_providers", ["h"], ["-infinity"], [0])
+    statements.run(session, "daemon_seen", "i", "host", 1, "0", 1, ["h"])
+    statements.run(session, "daemon_gone", "i")
+    session.commit()
