@@ -1,0 +1,95 @@
+/* What the files of src/http share: an exchange is one request on its connection, from the request
+ * line to the end of the answer. */
+#ifndef HTTP_EXCHANGE_H
+#define HTTP_EXCHANGE_H
+
+#include <ev.h>
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "http/request.h"
+#include "http/server.h"
+
+#define SOURCE_IP_SIZE 48
+
+struct http_answer {
+    unsigned status;
+    bool close;
+    char *body;
+    struct MHD_Response *keeping, *closing;
+    char *raw; /* whole answer with Connection: close */
+};
+
+/* One accepted socket, as long as the library has it. */
+struct peer {
+    char source_ip[SOURCE_IP_SIZE]; /* "": unknown */
+};
+
+enum exchange_state {
+    EXCHANGE_STARTED,  /* the request line was read */
+    EXCHANGE_READING,  /* the body is kept */
+    EXCHANGE_DROPPING, /* the answer is known; the rest of the body is read and dropped */
+    EXCHANGE_HANDED,   /* within handler->body() */
+    EXCHANGE_PARKED,   /* the connection sleeps until the answer */
+    EXCHANGE_ANSWERED, /* the library has the answer, or we wrote it ourselves */
+};
+
+struct exchange {
+    struct http_request request; /* first: the public face */
+    struct http_server *server;
+    struct MHD_Connection *connection; /* NULL: gone */
+    enum exchange_state state;
+    int references; /* the connection's and the holders' */
+    struct buf body;
+    size_t received; /* bytes of body, dropped ones included */
+    int64_t touched_us;
+    const struct http_answer *answer; /* once known */
+    struct exchange *prev, *next;     /* of the server's list, while `connection` is set */
+};
+
+struct http_server {
+    struct loop *loop;
+    struct http_server_options options;
+    struct MHD_Daemon *daemon;
+    ev_io ready;        /* the library's epoll descriptor */
+    ev_prepare prepare; /* before each wait: runs what was resumed, asks the library how long */
+    ev_timer timeout;   /* what it said */
+    struct loop_timer *sweep;
+    struct listener *listeners;
+    struct farewells *farewells;
+    struct exchange *first, *last; /* begun and not completed, oldest first */
+    size_t open;                   /* length of that list */
+    size_t connections;            /* sockets that the library has */
+    int spare_fd;                  /* given up to be able to refuse when descriptors run out */
+    bool draining;
+    bool wake; /* something was resumed: the library has to run */
+};
+
+/* The library's three ends of a request (exchange.c). */
+void *exchange_begin(void *server, const char *target, struct MHD_Connection *connection);
+enum MHD_Result exchange_continue(void *server, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *bytes,
+                                  size_t *len, void **context);
+void exchange_end(void *server, struct MHD_Connection *connection, void **context,
+                  enum MHD_RequestTerminationCode code);
+
+/* Writes the answer past the library and ends the connection so that its peer can read it. The
+ * exchange ends on its own soon after. */
+void exchange_cut(struct exchange *exchange, const struct http_answer *answer);
+
+/* Hands an accepted socket to the library, or refuses it visibly (server.c). Takes `fd`. */
+void server_take_socket(struct http_server *server, int fd, const struct sockaddr *address,
+                        socklen_t len);
+/* Listening sockets (listen.c). */
+void listeners_start(struct http_server *server);
+void listeners_close(struct http_server *server); /* what waits in their queues is taken first */
+
+/* Takes the descriptor: writes the answer, then reads and drops what still comes for a moment, so
+ * that the close does not turn into a reset that destroys the answer (farewell.c). */
+struct farewells *farewells_new(struct loop *loop);
+void farewells_free(struct farewells *farewells); /* closes all */
+void farewell(struct farewells *farewells, int fd, const struct http_answer *answer);
+
+#endif

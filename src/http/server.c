@@ -1,0 +1,234 @@
+/* libmicrohttpd without threads of its own, driven by libev: its epoll descriptor is watched, and
+ * before each wait it is asked for its timeout, which must be honoured also when it is 0 (its
+ * sockets are edge-triggered). A resumed connection does not wake it: whoever resumes sets `wake`,
+ * and the library runs once per turn for all of them, from the prepare watcher. Loop thread only.
+ */
+#include "http/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "http/exchange.h"
+
+/* Memory of one connection: header and a piece of body. Ten thousand idle ones have to fit into
+ * 100 MB. */
+#define CONNECTION_MEMORY ((size_t)8 * 1024)
+/* Runs in one turn while the library has more to do. */
+#define RUNS_MAX 8
+#define SWEEP_MS 1000
+/* The library closes without a word what we have not answered by then. */
+#define SILENT_CLOSE_S 3
+
+static void run(struct http_server *server)
+{
+    MHD_UNSIGNED_LONG_LONG ms;
+
+    server->wake = false;
+    for (int i = 0; i < RUNS_MAX; i++) {
+        MHD_run(server->daemon);
+        if (MHD_get_timeout(server->daemon, &ms) != MHD_YES || ms > 0)
+            break;
+    }
+}
+
+static void on_ready(struct ev_loop *ev, ev_io *watcher, int events)
+{
+    (void)ev;
+    (void)events;
+    run(watcher->data);
+}
+
+static void on_timeout(struct ev_loop *ev, ev_timer *watcher, int events)
+{
+    (void)ev;
+    (void)events;
+    run(watcher->data);
+}
+
+static void on_prepare(struct ev_loop *ev, ev_prepare *watcher, int events)
+{
+    struct http_server *server = watcher->data;
+    MHD_UNSIGNED_LONG_LONG ms;
+
+    (void)events;
+    if (server->wake)
+        run(server);
+    if (MHD_get_timeout(server->daemon, &ms) == MHD_YES) {
+        server->timeout.repeat = ms > 0 ? (double)ms / 1000.0 : 1e-6;
+        ev_timer_again(ev, &server->timeout);
+    } else {
+        ev_timer_stop(ev, &server->timeout);
+    }
+}
+
+/* ---- connections ---- */
+
+static void format_address(const struct sockaddr *address, char text[static SOURCE_IP_SIZE])
+{
+    text[0] = '\0';
+    if (address->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
+
+        inet_ntop(AF_INET, &in->sin_addr, text, SOURCE_IP_SIZE);
+    } else if (address->sa_family == AF_INET6) {
+        const struct in6_addr *in6 =
+            &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+
+        if (IN6_IS_ADDR_V4MAPPED(in6))
+            inet_ntop(AF_INET, in6->s6_addr + 12, text, SOURCE_IP_SIZE);
+        else
+            inet_ntop(AF_INET6, in6, text, SOURCE_IP_SIZE);
+    }
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct http_server *server = cls;
+    const union MHD_ConnectionInfo *info;
+    struct peer *peer;
+
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        server->connections--;
+        free(*context);
+        *context = NULL;
+        return;
+    }
+    server->connections++;
+    peer = mem_alloc(sizeof(*peer));
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (info && info->client_addr)
+        format_address(info->client_addr, peer->source_ip);
+    *context = peer;
+}
+
+void server_take_socket(struct http_server *server, int fd, const struct sockaddr *address,
+                        socklen_t len)
+{
+    if (server->connections < server->options.max_connections) {
+        (void)MHD_add_connection(server->daemon, fd, address, len); /* takes fd also in failure */
+        return;
+    }
+    server->options.handler->refused(server->options.argument, NULL, HTTP_TOO_MANY);
+    farewell(server->farewells, fd, server->options.answers[HTTP_TOO_MANY]);
+}
+
+/* ---- requests that do not get on ---- */
+
+static bool being_received(const struct exchange *exchange)
+{
+    return exchange->state == EXCHANGE_STARTED || exchange->state == EXCHANGE_READING ||
+           exchange->state == EXCHANGE_DROPPING;
+}
+
+/* Answers and makes the library see the end of the connection. */
+static void cut(struct exchange *exchange, enum http_fault fault)
+{
+    struct http_server *server = exchange->server;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    server->options.handler->refused(server->options.argument, &exchange->request, fault);
+    exchange_cut(exchange, server->options.answers[fault]);
+    if (info)
+        shutdown(info->connect_fd, SHUT_RDWR);
+    server->wake = true;
+}
+
+static void on_sweep(void *argument)
+{
+    struct http_server *server = argument;
+    int64_t limit = clock_mono_us() - server->options.idle_timeout_ms * 1000;
+
+    for (struct exchange *exchange = server->first; exchange; exchange = exchange->next)
+        if (being_received(exchange) && exchange->touched_us < limit)
+            cut(exchange, HTTP_TOO_SLOW);
+}
+
+void http_server_cut(struct http_server *server)
+{
+    for (struct exchange *exchange = server->first; exchange; exchange = exchange->next)
+        if (being_received(exchange))
+            cut(exchange, HTTP_TOO_MANY);
+}
+
+/* ---- life ---- */
+
+struct http_server *http_server_new(const struct http_server_options *options, struct err *err)
+{
+    struct http_server *server = mem_alloc(sizeof(*server));
+    const union MHD_DaemonInfo *info;
+    unsigned idle_s = (unsigned)((options->idle_timeout_ms + 999) / 1000) + SILENT_CLOSE_S;
+
+    server->loop = options->loop;
+    server->options = *options;
+    server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    server->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
+        exchange_continue, server, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)options->max_connections + 1, MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
+        exchange_begin, server, MHD_OPTION_NOTIFY_COMPLETED, exchange_end, server,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
+    info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+    if (!info) {
+        err_set(err, ERR_NEVER, "could not start the HTTP library: %m");
+        if (server->daemon)
+            MHD_stop_daemon(server->daemon);
+        if (server->spare_fd >= 0)
+            close(server->spare_fd);
+        free(server);
+        return NULL;
+    }
+    server->farewells = farewells_new(server->loop);
+    server->sweep = loop_timer_new(server->loop, SWEEP_MS, on_sweep, server);
+    ev_io_init(&server->ready, on_ready, info->epoll_fd, EV_READ);
+    ev_prepare_init(&server->prepare, on_prepare);
+    ev_timer_init(&server->timeout, on_timeout, 0., 0.);
+    server->ready.data = server->prepare.data = server->timeout.data = server;
+    ev_io_start(loop_ev(server->loop), &server->ready);
+    ev_prepare_start(loop_ev(server->loop), &server->prepare);
+    return server;
+}
+
+void http_server_start(struct http_server *server)
+{
+    listeners_start(server);
+}
+
+void http_server_drain(struct http_server *server)
+{
+    server->draining = true;
+    listeners_close(server);
+}
+
+size_t http_server_open(const struct http_server *server)
+{
+    return server->open;
+}
+
+void http_server_free(struct http_server *server)
+{
+    if (!server)
+        return;
+    listeners_close(server);
+    ev_io_stop(loop_ev(server->loop), &server->ready);
+    ev_prepare_stop(loop_ev(server->loop), &server->prepare);
+    ev_timer_stop(loop_ev(server->loop), &server->timeout);
+    loop_timer_free(server->sweep);
+    /* Stopping the library with suspended connections is undefined. */
+    for (struct exchange *exchange = server->first; exchange; exchange = exchange->next)
+        if (exchange->state == EXCHANGE_PARKED)
+            MHD_resume_connection(exchange->connection);
+    MHD_stop_daemon(server->daemon);
+    farewells_free(server->farewells);
+    if (server->spare_fd >= 0)
+        close(server->spare_fd);
+    free(server);
+}

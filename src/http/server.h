@@ -1,0 +1,72 @@
+/* The HTTP server: libmicrohttpd driven from the event loop. Listening sockets are ours and
+ * accepted ones are handed to the library, so that there may be several listeners and a connection
+ * too many gets a visible refusal. Loop thread only. */
+#ifndef HTTP_SERVER_H
+#define HTTP_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "http/answer.h"
+#include "http/request.h"
+#include "loop/loop.h"
+
+struct http_server;
+
+/* Why the server itself refused a request. */
+enum http_fault {
+    HTTP_BAD_FRAMING,
+    HTTP_BODY_TOO_LARGE,
+    HTTP_TOO_SLOW,
+    HTTP_TOO_MANY, /* connections, or the server is stopping */
+    HTTP_FAULT_COUNT
+};
+
+struct http_handler {
+    /* The header is complete and its framing sound: limits the body or refuses. */
+    void (*head)(void *argument, struct http_request *request);
+    /* The body is complete: answers, now or later. */
+    void (*body)(void *argument, struct http_request *request);
+    /* The server refuses by itself. `request` is NULL where none was read. */
+    void (*refused)(void *argument, struct http_request *request, enum http_fault fault);
+    /* The request is about to be freed and its `owner` is set: gives up what that stands for. */
+    void (*ended)(void *argument, struct http_request *request);
+};
+
+struct http_server_options {
+    struct loop *loop;
+    size_t max_connections;
+    int64_t idle_timeout_ms; /* between requests, and without progress within one */
+    const struct http_handler *handler;
+    void *argument;
+    const struct http_answer *answers[HTTP_FAULT_COUNT]; /* borrowed; must outlive the server */
+};
+
+struct http_server *http_server_new(const struct http_server_options *options, struct err *err);
+/* Ends every connection. Every request must have been dropped by its holders. Takes NULL. */
+void http_server_free(struct http_server *server);
+
+/* Listens; nothing is accepted before http_server_start(). `host` is numeric. `name` receives the
+ * address that was bound, as text. */
+#define HTTP_NAME_SIZE 160
+int http_server_listen_tcp(struct http_server *server, struct str host, uint16_t port,
+                           char name[static HTTP_NAME_SIZE], struct err *err) MUST_CHECK;
+/* A stale socket file is replaced. */
+int http_server_listen_unix(struct http_server *server, struct str path,
+                            char name[static HTTP_NAME_SIZE], struct err *err) MUST_CHECK;
+/* Takes a socket that listens already (handed over by the service manager). */
+void http_server_listen_fd(struct http_server *server, int fd, char name[static HTTP_NAME_SIZE]);
+
+void http_server_start(struct http_server *server);
+
+/* Stops listening. Requests whose header was complete before are served as ever; those that come
+ * later on open connections are refused. Every answer closes its connection. */
+void http_server_drain(struct http_server *server);
+/* Requests that were begun and are not yet answered. */
+size_t http_server_open(const struct http_server *server);
+/* Refuses every request that is still being received. Those with the handler stay. */
+void http_server_cut(struct http_server *server);
+
+#endif
