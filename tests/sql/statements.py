@@ -39,7 +39,7 @@ def prepare(session, name, **settings):
 
     def explain(*args):
         """The plan as text. Arguments are SQL."""
-        rows = session.do(f"explain (costs off) execute {name} ({', '.join(args)})".replace("%", "%%"))
+        rows = session.do(f"explain (costs off) execute {name} ({', '.join(args)})")
         return "\n".join(row[0] for row in rows)
 
     return explain

@@ -101,7 +101,7 @@ def test_b02_a_claim_takes_never_more_than_asked_whatever_the_plan(pg, planner, 
 
 def buffers(session, sql):
     """Pages that a statement touches: a measure of its cost that no other load changes."""
-    plan = session.do("explain (analyze, buffers, format json) " + sql.replace("%", "%%"))[0][0][0]["Plan"]
+    plan = session.do("explain (analyze, buffers, format json) " + sql)[0][0][0]["Plan"]
     return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
 
 

@@ -267,7 +267,7 @@ POINT = [
 
 
 def plan_of(pg, query):
-    return "\n".join(pg.column("explain (analyze, buffers) " + query.replace("%", "%%")))
+    return "\n".join(pg.column("explain (analyze, buffers) " + query))
 
 
 def pages(plan):

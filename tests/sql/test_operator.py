@@ -1,0 +1,188 @@
+"""replay, replay_dead, discard: what they do, refuse and record."""
+
+
+import psycopg2.errors
+import pytest
+
+from sql.statements import claim, event, finish, store
+
+
+def test_replay_of_a_dead_event_makes_work_and_moves_the_outcome(pg):
+    store(pg, event("e1", event_type="a.b"))
+    pg.execute("update work set attempt = 11")
+    finish(pg, "dead", error="never")
+    assert pg.value("select replay(1)") == "event 1 was dead and is due now; attempts so far: 12"
+    row = pg.row("select * from work")
+    assert (row["attempt"], row["attempt_base"], row["event_type"], row["class"]) == (12, 12, "a.b", "sql")
+    assert row["received_at"] == pg.value("select received_at from ledger")
+    assert pg.value("select count(*) from outcome") == 0
+    assert pg.rows("select attempt, kind, error from attempt_log order by at, kind desc") == [
+        (12, "replay", "was dead: never"), (12, "dead", "never"),
+    ]  # fmt: skip
+    assert pg.rows("select who, action, id, detail from audit") == [("postgres", "replay", 1, "was dead")]
+    assert pg.value("select status from webhook_inbox") == 0
+    finish(pg)
+    assert pg.rows("select status, attempt from outcome") == [(2, 13)]
+
+
+def test_replay_of_a_done_event(pg):
+    store(pg, "e1")
+    finish(pg)
+    assert "was done" in pg.value("select replay(1)")
+    assert pg.value("select count(*) from processed_events") == 0
+    assert finish(pg) == [1]
+    assert pg.rows("select status, attempt from outcome") == [(2, 2)]
+
+
+def test_replay_of_an_event_whose_content_is_gone_is_refused_and_changes_nothing(pg):
+    store(pg, "e1")
+    finish(pg)
+    pg.execute("delete from event_store")
+    with pytest.raises(psycopg2.errors.NoDataFound, match="cannot replay event 1: its content is gone"):
+        pg.value("select replay(1)")
+    assert pg.value("select count(*) from outcome") == 1
+    assert pg.value("select count(*) from work") + pg.value("select count(*) from audit") == 0
+
+
+def test_replay_of_a_waiting_event_makes_it_due(pg):
+    store(pg, "e1")
+    assert pg.value("select replay(1)") == "event 1 is due already"
+    finish(pg, "retry", delay=3600)
+    assert pg.value("select replay(1)") == "event 1 was waiting and is due now"
+    assert pg.value("select run_at <= now() from work")
+    assert pg.rows("select attempt, attempt_base from work") == [(1, 0)]
+
+
+def test_replay_of_a_running_event_is_refused_without_waiting(pg):
+    store(pg, "e1")
+    finish(pg, "retry", delay=0)
+    worker = pg.session()
+    claim(worker)
+    with pytest.raises(psycopg2.errors.ObjectInUse, match="is being processed now"):
+        pg.value("select replay(1)")
+
+
+def test_replay_of_nothing_is_refused(pg):
+    with pytest.raises(psycopg2.errors.NoDataFound, match="there is no event 7"):
+        pg.value("select replay(7)")
+
+
+def test_two_replays_at_once_make_one_work_row(pg):
+    store(pg, "e1")
+    finish(pg, "dead")
+    first, second = pg.session(), pg.session()
+    first.do("select replay(1)")
+    waiting = second.start("select replay(1)")
+    second.wait_blocked()
+    first.commit()
+    assert waiting.result() == [("event 1 is due already",)]
+    second.commit()
+    assert pg.value("select count(*) from work") == 1
+
+
+def dead(pg, provider, error, *names):
+    store(pg, *(event(name, provider=provider) for name in names))
+    finish(pg, "dead", provider=provider, error=error)
+
+
+def test_replay_dead_is_a_set(pg):
+    dead(pg, "h", "timeout after 30 s", "a", "b")
+    dead(pg, "h", "bad currency", "c")
+    dead(pg, "i", "timeout after 30 s", "d")
+    pg.execute("update outcome set processed_at = now() - interval '2 days' where id = 1")
+    assert pg.value("select replay_dead('h', error_like => 'timeout%')") == 2
+    assert pg.column("select id from work order by id") == [1, 2]
+    assert pg.value("select replay_dead('h', now() + interval '1 s')") == 0
+    assert pg.value("select replay_dead(null)") == 2
+    assert pg.value("select count(*) from outcome") == 0
+    assert pg.value("select count(*) from attempt_log where kind = 'replay'") == 4
+    assert pg.value("select detail from audit order by at limit 1") == (
+        "2 events; provider 'h', since NULL, error like 'timeout%'"
+    )
+    finish(pg, "dead", provider="i")
+    pg.execute("update outcome set processed_at = now() - interval '2 days'")
+    assert pg.value("select replay_dead('i', now() - interval '1 day')") == 0
+    assert pg.value("select replay_dead('i', now() - interval '3 days')") == 1
+
+
+def test_replay_dead_leaves_done_events_alone(pg):
+    store(pg, "a")
+    finish(pg)
+    assert pg.value("select replay_dead('h')") == 0
+
+
+@pytest.mark.parametrize("how", ["waiting", "dead"])
+def test_discard_gives_an_event_up(pg, how):
+    store(pg, "e1")
+    finish(pg, "retry" if how == "waiting" else "dead", delay=3600, error="no luck")
+    assert pg.value("select discard(1, 'test data')") == "event 1 is discarded"
+    row = pg.row("select * from webhook_inbox")
+    assert (row["status"], row["attempt"], row["last_error"]) == (2, 1, "discarded: test data")
+    assert pg.value("select count(*) from processed_events") == 0
+    assert pg.value("select count(*) from dead_letters") + pg.value("select count(*) from work") == 0
+    assert pg.rows("select kind, error from attempt_log order by at desc limit 1") == [("discard", "no luck")]
+    assert pg.rows("select action, id, detail from audit") == [("discard", 1, "test data")]
+    assert store(pg, "e1") == [None]
+    pg.value("select replay(1)")
+    assert finish(pg) == [1]
+    assert pg.value("select count(*) from processed_events") == 1
+
+
+def test_discard_refuses_what_runs_is_done_or_is_not_there(pg):
+    store(pg, "a", "b")
+    finish(pg, at_most=1)
+    worker = pg.session()
+    claim(worker)
+    for number, error in (
+        (1, psycopg2.errors.ObjectNotInPrerequisiteState),
+        (2, psycopg2.errors.ObjectInUse),
+        (3, psycopg2.errors.NoDataFound),
+    ):
+        with pytest.raises(error):
+            pg.value("select discard(%s, 'x')", number)
+    assert pg.value("select count(*) from audit") == 0
+
+
+def test_only_operators_may_call_them_and_the_caller_is_recorded(pg, shared_cluster):
+    shared_cluster.execute(
+        "do $$ begin create role ops_test login in role inboxd_ops; exception when duplicate_object then null; end $$"
+    )
+    dead(pg, "h", "x", "a")
+    daemon = pg.session(user="inboxd_test")
+    for call in ("replay(1)", "replay_dead('h')", "discard(1, 'x')"):
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            daemon.do("select inboxd." + call)
+        daemon.rollback()
+    ops = pg.session(user="ops_test")
+    ops.do("select inboxd.replay(1)")
+    ops.commit()
+    assert pg.column("select who from audit") == ["ops_test"]
+
+
+@pytest.mark.parametrize("start", [3_000_000_000, 2**53 + 1])
+def test_b09_ids_beyond_32_and_53_bits_go_through_everything(pg, start):
+    pg.execute("alter sequence event_id_seq restart with %s", start)
+    pg.execute("alter sequence token_seq restart with %s", start)
+    assert pg.value("select make_partitions(1)") == 2
+    assert store(pg, "a", "b", "c") == [start, start + 1, start + 2]
+    assert store(pg, "a") == [None]
+    session = pg.session()
+    rows = claim(session, at_most=1)
+    assert claim(session, at_most=1, run_at=rows[0]["run_at"], after_id=rows[0]["id"])[0]["id"] == start + 1
+    session.rollback()
+    finish(pg, at_most=1)
+    finish(pg, "retry", at_most=1, delay=0)
+    finish(pg, "dead", at_most=1)
+    assert pg.value("select (load_event(%s, 1)).id", start) == start
+    assert sorted(pg.column("select id from webhook_inbox")) == [start, start + 1, start + 2]
+    for number in pg.column("select id from outcome"):
+        pg.value("select replay(%s)", number)
+    assert pg.value("select count(*) from work") == 3
+    pg.value("select discard(%s, 'x')", start)
+    finish(pg)
+    assert pg.value("select sum(done) from counters") == 3
+    pg.execute("update ledger set received_at = now() - interval '2 years'")
+    pg.execute("update event_store set received_at = now() - interval '2 years'")
+    pg.execute("update outcome set processed_at = now() - interval '2 years'")
+    assert pg.rows("select * from purge_finished('30 days', 2)") == [(2, start + 1)]
+    assert pg.rows("select * from purge_ledger('400 days', 2, %s)", start) == [(2, start + 2)]
