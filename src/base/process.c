@@ -1,0 +1,69 @@
+/* Process-wide settings. */
+#include "base/process.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+/* Free memory at the end of the heap that is kept. Without it the heap is given back and fetched
+ * again with every burst of requests: measured, half of the front end's processor time. */
+#define KEPT_MEMORY (16 * 1024 * 1024)
+
+static int wants_core(void)
+{
+    const char *text = getenv("INBOXD_CORE");
+
+    return text && strcmp(text, "1") == 0;
+}
+
+void process_harden(void)
+{
+    const struct rlimit none = {0, 0};
+
+    signal(SIGPIPE, SIG_IGN);
+    mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY);
+    mallopt(M_TOP_PAD, 1024 * 1024);
+    if (wants_core())
+        return;
+    setrlimit(RLIMIT_CORE, &none);
+#ifndef __SANITIZE_ADDRESS__ /* its leak check attaches to the process */
+    /* A core that is piped to a program is not held back by the limit. */
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
+size_t process_descriptors(size_t wanted)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    if (limit.rlim_cur < wanted) {
+        struct rlimit more = limit;
+
+        more.rlim_cur = wanted;
+        if (more.rlim_max < wanted)
+            more.rlim_max = wanted;
+        if (setrlimit(RLIMIT_NOFILE, &more) < 0) {
+            more = limit;
+            more.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+            setrlimit(RLIMIT_NOFILE, &more);
+        }
+        getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    return limit.rlim_cur;
+}
+
+void process_block_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}

@@ -1,0 +1,322 @@
+/* The accepting path. head() checks what a header can tell, in the contract's order; body() lets
+ * the provider verify and read, hands the event to the writer and parks the request; the answer
+ * comes when the writer is done, or by the sweep when `ack_timeout` has passed. What must hold: 200
+ * only for what was committed; storing trouble is 503, never 4xx; whatever a store thread may still
+ * read is held until it gives it back, also when the answer has long gone. */
+#include "ingest/ingest.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "ingest/path.h"
+
+#define SWEEP_MS 50
+#define REFUSALS_SWEEP_MS 10000
+
+/* One request for a provider, in the request's arena. */
+struct intake {
+    struct store_item item; /* first: what the writer sees */
+    struct http_request *request;
+    struct ingest *ingest;
+    struct snapshot *snapshot; /* a reference */
+    size_t provider;           /* index */
+    int64_t parked_us;
+    bool listed;
+    struct intake *prev, *next; /* parked ones, oldest first */
+};
+
+struct ingest {
+    struct loop *loop;
+    struct snapshot *snapshot;
+    struct writer *writer;
+    struct http_answer *refusals[REFUSAL_COUNT];
+    struct http_answer *stored, *duplicate;
+    struct intake *first, *last; /* parked */
+    struct loop_timer *sweep, *refusals_sweep;
+    struct ingest_counts counts;
+};
+
+/* ---- refusing ---- */
+
+static void note_refusal(struct ingest *ingest, struct snapshot *snapshot, ptrdiff_t provider,
+                         enum refusal refusal, struct str source_ip)
+{
+    int64_t *count =
+        refusal == REFUSAL_TRY_AGAIN ? &ingest->counts.unavailable : &ingest->counts.refused;
+
+    (*count)++;
+    refusals_note(snapshot->refusals, provider, refusal, source_ip);
+}
+
+static void refuse_unknown(struct ingest *ingest, struct http_request *request,
+                           enum refusal refusal)
+{
+    note_refusal(ingest, ingest->snapshot, -1, refusal, request->source_ip);
+    http_request_answer(request, ingest->refusals[refusal]);
+}
+
+static void refuse(struct intake *intake, enum refusal refusal)
+{
+    note_refusal(intake->ingest, intake->snapshot, (ptrdiff_t)intake->provider, refusal,
+                 intake->request->source_ip);
+    http_request_answer(intake->request, intake->ingest->refusals[refusal]);
+}
+
+/* ---- the header ---- */
+
+static bool is_encoded(const struct http_request *request)
+{
+    for (size_t i = 0; i < request->header_count; i++)
+        if (str_equal_nocase(request->headers[i].name, STR("content-encoding")) &&
+            request->headers[i].value.len > 0 &&
+            !str_equal_nocase(request->headers[i].value, STR("identity")))
+            return true;
+    return false;
+}
+
+static void on_head(void *argument, struct http_request *request)
+{
+    struct ingest *ingest = argument;
+    struct path path = path_read(request->target);
+    struct intake *intake;
+    ptrdiff_t provider;
+
+    if (!path.provider.ptr) {
+        refuse_unknown(ingest, request, REFUSAL_NOT_FOUND);
+        return;
+    }
+    provider = snapshot_find(ingest->snapshot, path.provider);
+    if (provider < 0) {
+        refuse_unknown(ingest, request, REFUSAL_UNKNOWN_PROVIDER);
+        return;
+    }
+    intake = arena_alloc(request->arena, sizeof(*intake));
+    intake->request = request;
+    intake->ingest = ingest;
+    intake->snapshot = snapshot_ref(ingest->snapshot);
+    intake->provider = (size_t)provider;
+    request->owner = intake;
+    if (!str_is(request->method, "POST")) {
+        refuse(intake, REFUSAL_METHOD_NOT_ALLOWED);
+        return;
+    }
+    http_request_limit(request, (size_t)ingest->snapshot->config->providers[provider].max_body);
+    if (is_encoded(request))
+        refuse(intake, REFUSAL_UNSUPPORTED_ENCODING);
+}
+
+/* ---- the body ---- */
+
+static void unlist(struct intake *intake)
+{
+    struct ingest *ingest = intake->ingest;
+
+    if (!intake->listed)
+        return;
+    *(intake->prev ? &intake->prev->next : &ingest->first) = intake->next;
+    *(intake->next ? &intake->next->prev : &ingest->last) = intake->prev;
+    intake->listed = false;
+}
+
+/* The writer gives the event back. */
+static void on_done(struct store_item *item)
+{
+    struct intake *intake = (struct intake *)item;
+    struct ingest *ingest = intake->ingest;
+
+    if (intake->listed) { /* else the sweep has answered */
+        unlist(intake);
+        switch (item->result) {
+        case STORE_STORED:
+            ingest->counts.stored++;
+            http_request_answer(intake->request, ingest->stored);
+            break;
+        case STORE_DUPLICATE:
+            ingest->counts.duplicate++;
+            http_request_answer(intake->request, ingest->duplicate);
+            break;
+        case STORE_UNAVAILABLE:
+            refuse(intake, REFUSAL_TRY_AGAIN);
+            break;
+        }
+    }
+    http_request_drop(intake->request);
+}
+
+/* Answers requests that have waited too long for the database. The store thread may still have
+ * them: if it commits later, the sender's retry is a duplicate. */
+static void on_sweep(void *argument)
+{
+    struct ingest *ingest = argument;
+    int64_t limit = clock_mono_us() - ingest->snapshot->config->ack_timeout_ms * 1000;
+    struct intake *intake;
+
+    while ((intake = ingest->first) && intake->parked_us <= limit) {
+        __atomic_store_n(&intake->item.abandoned, true, __ATOMIC_RELAXED);
+        unlist(intake);
+        refuse(intake, REFUSAL_TRY_AGAIN);
+    }
+}
+
+static void view_request(const struct http_request *from, struct str query, struct request *to)
+{
+    struct header *headers =
+        arena_alloc(from->arena, (from->header_count + 1) * sizeof(struct header));
+
+    for (size_t i = 0; i < from->header_count; i++)
+        headers[i] = (struct header){from->headers[i].name, from->headers[i].value};
+    *to = (struct request){.method = from->method,
+                           .target = from->target,
+                           .query = query,
+                           .headers = headers,
+                           .header_count = from->header_count,
+                           .body = from->body,
+                           .source_ip = from->source_ip,
+                           .received_us = from->received_us};
+}
+
+static void on_body(void *argument, struct http_request *request)
+{
+    struct ingest *ingest = argument;
+    struct intake *intake = request->owner;
+    struct request view;
+    enum refusal refusal;
+
+    view_request(request, path_read(request->target).query, &view);
+    refusal = provider_read(intake->snapshot->providers[intake->provider], &view, request->arena,
+                            &intake->item.event);
+    if (refusal != REFUSAL_NONE) {
+        refuse(intake, refusal);
+        return;
+    }
+    intake->item.done = on_done;
+    intake->item.owner = intake;
+    if (!ingest->writer || fault("ingest.queue_full") ||
+        !writer_put(ingest->writer, &intake->item)) {
+        refuse(intake, REFUSAL_TRY_AGAIN);
+        return;
+    }
+    http_request_hold(request); /* the writer's */
+    intake->parked_us = clock_mono_us();
+    intake->listed = true;
+    intake->next = NULL;
+    intake->prev = ingest->last;
+    *(ingest->last ? &ingest->last->next : &ingest->first) = intake;
+    ingest->last = intake;
+}
+
+/* ---- what the server says ---- */
+
+static enum refusal refusal_of(enum http_fault fault)
+{
+    static const enum refusal map[HTTP_FAULT_COUNT] = {
+        [HTTP_BAD_FRAMING] = REFUSAL_BAD_REQUEST,
+        [HTTP_BODY_TOO_LARGE] = REFUSAL_BODY_TOO_LARGE,
+        [HTTP_TOO_SLOW] = REFUSAL_TOO_SLOW,
+        [HTTP_TOO_MANY] = REFUSAL_TRY_AGAIN,
+    };
+
+    return map[fault];
+}
+
+static void on_refused(void *argument, struct http_request *request, enum http_fault fault)
+{
+    struct ingest *ingest = argument;
+    const struct intake *intake = request ? request->owner : NULL;
+
+    note_refusal(ingest, intake ? intake->snapshot : ingest->snapshot,
+                 intake ? (ptrdiff_t)intake->provider : -1, refusal_of(fault),
+                 request ? request->source_ip : STR_NONE);
+}
+
+static void on_ended(void *argument, struct http_request *request)
+{
+    struct intake *intake = request->owner;
+
+    (void)argument;
+    snapshot_unref(intake->snapshot);
+}
+
+/* ---- life ---- */
+
+static void on_refusals_sweep(void *argument)
+{
+    struct ingest *ingest = argument;
+
+    refusals_sweep(ingest->snapshot->refusals);
+}
+
+static struct http_answer *make_refusal(enum refusal refusal)
+{
+    const struct refusal_info *info = refusal_info(refusal);
+    struct http_answer_spec spec = {
+        .status = info->status, .text = info->text, .result = info->result, .close = info->close};
+
+    if (refusal == REFUSAL_TRY_AGAIN || refusal == REFUSAL_RATE_LIMIT)
+        spec.retry_after = "1";
+    if (refusal == REFUSAL_METHOD_NOT_ALLOWED)
+        spec.allow = "POST";
+    return http_answer_new(&spec);
+}
+
+struct ingest *ingest_new(struct loop *loop, struct snapshot *snapshot)
+{
+    struct ingest *ingest = mem_alloc(sizeof(*ingest));
+
+    ingest->loop = loop;
+    ingest->snapshot = snapshot_ref(snapshot);
+    for (int i = REFUSAL_NONE + 1; i < REFUSAL_COUNT; i++)
+        ingest->refusals[i] = make_refusal((enum refusal)i);
+    ingest->stored = http_answer_new(
+        &(struct http_answer_spec){.status = 200, .text = "ok", .result = "stored"});
+    ingest->duplicate = http_answer_new(
+        &(struct http_answer_spec){.status = 200, .text = "dup", .result = "duplicate"});
+    ingest->sweep = loop_timer_new(loop, SWEEP_MS, on_sweep, ingest);
+    ingest->refusals_sweep = loop_timer_new(loop, REFUSALS_SWEEP_MS, on_refusals_sweep, ingest);
+    return ingest;
+}
+
+void ingest_free(struct ingest *ingest)
+{
+    if (!ingest)
+        return;
+    loop_timer_free(ingest->sweep);
+    loop_timer_free(ingest->refusals_sweep);
+    for (int i = REFUSAL_NONE + 1; i < REFUSAL_COUNT; i++)
+        http_answer_free(ingest->refusals[i]);
+    http_answer_free(ingest->stored);
+    http_answer_free(ingest->duplicate);
+    snapshot_unref(ingest->snapshot);
+    free(ingest);
+}
+
+void ingest_serve(struct ingest *ingest, struct http_server_options *options)
+{
+    static const struct http_handler handler = {
+        .head = on_head, .body = on_body, .refused = on_refused, .ended = on_ended};
+
+    options->handler = &handler;
+    options->argument = ingest;
+    for (int i = 0; i < HTTP_FAULT_COUNT; i++)
+        options->answers[i] = ingest->refusals[refusal_of((enum http_fault)i)];
+}
+
+void ingest_set_writer(struct ingest *ingest, struct writer *writer)
+{
+    ingest->writer = writer;
+}
+
+void ingest_reload(struct ingest *ingest, struct snapshot *snapshot)
+{
+    struct snapshot *old = ingest->snapshot;
+
+    ingest->snapshot = snapshot_ref(snapshot);
+    snapshot_unref(old);
+}
+
+struct ingest_counts ingest_counts(const struct ingest *ingest)
+{
+    return ingest->counts;
+}

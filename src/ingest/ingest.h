@@ -1,0 +1,38 @@
+/* POST /webhooks/PROVIDER: from a request to a stored event and its answer. The only place that
+ * sees both HTTP and the inbox. Loop thread only. */
+#ifndef INGEST_INGEST_H
+#define INGEST_INGEST_H
+
+#include <stdint.h>
+
+#include "http/server.h"
+#include "inbox/writer.h"
+#include "ingest/snapshot.h"
+#include "loop/loop.h"
+
+struct ingest;
+
+/* What was answered since the start. */
+struct ingest_counts {
+    int64_t stored, duplicate; /* 200 */
+    int64_t refused;           /* 4xx */
+    int64_t unavailable;       /* 503 */
+};
+
+/* Takes a reference to the snapshot. */
+struct ingest *ingest_new(struct loop *loop, struct snapshot *snapshot);
+/* After the server; takes NULL. */
+void ingest_free(struct ingest *ingest);
+
+/* Fills in what the server asks of its handler: handler, argument and the answers. */
+void ingest_serve(struct ingest *ingest, struct http_server_options *options);
+
+/* Where events go; without a writer everything is answered "try again". Borrowed. */
+void ingest_set_writer(struct ingest *ingest, struct writer *writer);
+
+/* Requests from now on see the new snapshot. */
+void ingest_reload(struct ingest *ingest, struct snapshot *snapshot);
+
+struct ingest_counts ingest_counts(const struct ingest *ingest);
+
+#endif

@@ -1,0 +1,61 @@
+/* Compiled configurations, counted by references that only the loop takes. */
+#include "ingest/snapshot.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct snapshot *snapshot_new(const struct config *config, struct mistakes *mistakes)
+{
+    struct snapshot *snapshot = mem_alloc(sizeof(*snapshot));
+    size_t failed = 0;
+
+    snapshot->config = config_ref(config);
+    snapshot->references = 1;
+    snapshot->providers = mem_alloc((config->provider_count + 1) * sizeof(struct provider *));
+    snapshot->refusals = refusals_new(config);
+    for (size_t i = 0; i < config->provider_count; i++) {
+        snapshot->providers[i] = provider_new(&config->providers[i], mistakes);
+        failed += !snapshot->providers[i];
+    }
+    if (failed == 0)
+        return snapshot;
+    snapshot_unref(snapshot);
+    return NULL;
+}
+
+struct snapshot *snapshot_ref(struct snapshot *snapshot)
+{
+    snapshot->references++;
+    return snapshot;
+}
+
+void snapshot_unref(struct snapshot *snapshot)
+{
+    if (!snapshot || --snapshot->references > 0)
+        return;
+    for (size_t i = 0; i < snapshot->config->provider_count; i++)
+        provider_free(snapshot->providers[i]);
+    free(snapshot->providers);
+    refusals_free(snapshot->refusals);
+    config_unref(snapshot->config);
+    free(snapshot);
+}
+
+ptrdiff_t snapshot_find(const struct snapshot *snapshot, struct str name)
+{
+    size_t low = 0, high = snapshot->config->provider_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = str_compare(name, snapshot->config->providers[middle].name);
+
+        if (order == 0)
+            return (ptrdiff_t)middle;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return -1;
+}

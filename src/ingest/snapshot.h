@@ -1,0 +1,29 @@
+/* One configuration as the front end uses it: the file's snapshot with its providers compiled. A
+ * reload makes a new one; requests in flight keep the one that they began under. Loop thread only.
+ */
+#ifndef INGEST_SNAPSHOT_H
+#define INGEST_SNAPSHOT_H
+
+#include <stddef.h>
+
+#include "config/config.h"
+#include "ingest/refusals.h"
+#include "provider/provider.h"
+
+struct snapshot {
+    const struct config *config;
+    struct provider **providers; /* in the order of config->providers */
+    struct refusals *refusals;   /* folded log lines about refused requests */
+    int references;
+};
+
+/* Compiles every provider. NULL and mistakes when one cannot work. Takes a reference to `config`.
+ */
+struct snapshot *snapshot_new(const struct config *config, struct mistakes *mistakes);
+struct snapshot *snapshot_ref(struct snapshot *snapshot);
+void snapshot_unref(struct snapshot *snapshot); /* takes NULL */
+
+/* Index of a provider, or -1. */
+ptrdiff_t snapshot_find(const struct snapshot *snapshot, struct str name);
+
+#endif
