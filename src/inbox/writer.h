@@ -40,12 +40,13 @@ struct writer_options {
     int threads;
     int batch_rows;          /* default 500 */
     int64_t batch_bytes;     /* default 4 MB */
-    int64_t queue_max;       /* items that may wait, all threads together */
-    int64_t queue_max_bytes; /* bytes of bodies that may wait */
+    int64_t queue_max;       /* items that were put and are not answered, all threads together */
+    int64_t queue_max_bytes; /* their bytes */
     int64_t ack_timeout_ms;  /* bound of a statement from the client's side */
     struct loop *loop;       /* where done() runs */
-    /* Called on the store thread after each commit that stored something for `provider`, before the
-     * answers leave: wakes workers. */
+    /* Called on the store thread after each commit that stored something for `provider`, once a
+     * class, before the answers leave: wakes workers. run_at INT64_MIN: unknown, after a connection
+     * was lost in a commit. */
     void (*stored)(void *argument, struct str provider, enum work_class class, int64_t run_at);
     void *stored_argument;
 };
@@ -59,8 +60,8 @@ bool writer_put(struct writer *writer, struct store_item *item);
 /* Whether the database takes events now, as far as is known. Any thread. */
 bool writer_available(const struct writer *writer);
 
-/* Loop thread. Takes nothing more; the threads finish what waits, then end; `ended` is posted to
- * the loop. */
+/* Loop thread, once. Takes nothing more; the threads finish what waits (within about ack_timeout),
+ * then end; `ended` is posted to the loop behind the last answer. */
 void writer_drain(struct writer *writer, void (*ended)(void *argument), void *argument);
 void writer_free(struct writer *writer); /* after `ended`; takes NULL */
 

@@ -1,0 +1,46 @@
+/* A batch: what a store thread took from its queue, sorted by (provider, event_id) in bytes, so
+ * that no two transactions ever wait for each other's rows in a circle, and with the copies of one
+ * id folded into one row. Pure; one thread at a time. The items stay their owners'. */
+#ifndef INBOX_BATCH_H
+#define INBOX_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "inbox/writer.h"
+
+/* How much of an event that PostgreSQL did not take is left out. */
+enum batch_without {
+    WITHOUT_NOTHING,
+    WITHOUT_PAYLOAD, /* `payload` stays null */
+    WITHOUT_HEADERS, /* and `headers` is empty, `source_ip` null */
+};
+
+struct batch_row {
+    struct store_item *item;    /* the first copy: stored; NULL: answered already */
+    struct store_item *repeats; /* later copies of the same id, linked by `next` */
+    size_t arrival;             /* place in the list that the batch was made from */
+    enum batch_without without;
+};
+
+struct batch {
+    struct batch_row *rows;
+    size_t count, size;
+};
+
+void batch_init(struct batch *batch);
+void batch_release(struct batch *batch);
+
+/* Replaces the content by the items of `list`, linked by `next`. */
+void batch_fill(struct batch *batch, struct store_item *list);
+
+/* Drops the rows that were answered (item NULL); the order stays. */
+void batch_compact(struct batch *batch);
+
+/* Puts a later copy of the same id to `row`. */
+void batch_add_repeat(struct batch_row *row, struct store_item *item);
+
+/* Order of identities. */
+int batch_compare(const struct event *a, const struct event *b);
+
+#endif

@@ -1,0 +1,37 @@
+/* The housekeeper: a thread with its own connection that makes partitions ahead, drops and purges
+ * what is older than its retention, folds counters, counts what never reached a table, and says
+ * that this daemon lives. Everything goes in small transactions with a short lock_timeout; whatever
+ * fails is tried again later. */
+#ifndef INBOX_KEEPER_H
+#define INBOX_KEEPER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct keeper;
+
+struct keeper_options {
+    const char *conninfo;
+    int workers;                 /* shown in the daemon's row */
+    const struct str *providers; /* of the configuration */
+    size_t provider_count;
+    int64_t retain_ms, retain_ids_ms;
+};
+
+/* Starts the thread. Copies what it needs. */
+struct keeper *keeper_new(const struct keeper_options *options);
+
+/* Any thread: other settings from now on; `conninfo` is not looked at. */
+void keeper_configure(struct keeper *keeper, const struct keeper_options *options);
+
+/* Any thread: adds to the counters of `provider`, which should be one of the configuration. Written
+ * every few seconds; what is not written yet is lost with the process. */
+void keeper_count_refused(struct keeper *keeper, struct str provider, int64_t refused);
+
+/* Interrupts what runs, writes the last counts, takes the daemon's row away; waits for that for a
+ * second or two at most. Takes NULL. */
+void keeper_free(struct keeper *keeper);
+
+#endif

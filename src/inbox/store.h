@@ -1,0 +1,37 @@
+/* Storing one batch of events in one transaction: ledger, event_store, work. Belongs to the thread
+ * of its connection. What to do about a failure is the caller's (inbox/committer.h). */
+#ifndef INBOX_STORE_H
+#define INBOX_STORE_H
+
+#include "db/db.h"
+#include "inbox/batch.h"
+
+struct store;
+
+struct store *store_new(struct db *db); /* `db` borrowed */
+void store_free(struct store *store);   /* takes NULL */
+
+/* Stores rows[0..n), n > 0, all or none, in one round trip. 0: committed; every row's item (not its
+ * repeats) has result STORE_STORED with id and run_at, or STORE_DUPLICATE. -1: store_fault() says
+ * why; nothing is known to be committed. Connected and outside of a transaction before and after,
+ * or not connected. */
+int store_rows(struct store *store, struct batch_row *rows, size_t n, struct err *err) MUST_CHECK;
+
+/* Of the last store_rows() that failed. */
+enum db_fault store_fault(const struct store *store);
+const char *store_sqlstate(const struct store *store);
+
+/* A duplicate as it is remembered after its sender was answered. */
+struct duplicate {
+    struct str provider, id;
+    unsigned char body_sha256[EVENT_SHA256_SIZE];
+    bool folded; /* it never reached the ledger: its first copy came in the same batch */
+};
+
+/* Compares what was sent again with what is stored, and counts. Returns the place in `duplicates`
+ * of one whose bytes differ, -1 when there is none or the database could not say; *differing is how
+ * many there are. Best effort: the answers have left. */
+int store_check_duplicates(struct store *store, const struct duplicate *duplicates, size_t n,
+                           size_t *differing);
+
+#endif
