@@ -114,6 +114,9 @@ struct config {
 /* Reads and checks. NULL when there are mistakes; all of them are then in `mistakes` (warnings may
  * be there on success too). */
 struct config *config_read(const char *path, struct mistakes *mistakes);
+/* The same for programs that need no secrets and may not be allowed to read them: every provider's
+ * secret_count is 0. */
+struct config *config_read_without_secrets(const char *path, struct mistakes *mistakes);
 /* The same from text, for tests and fuzzing. `path` is only named in messages. */
 struct config *config_parse(const char *path, struct str text, struct mistakes *mistakes);
 

@@ -1,0 +1,107 @@
+/* One value, one member. The only place that knows how the types of the table are laid out in the
+ * structs. */
+#include "config/build.h"
+
+#include <string.h>
+
+#include "config/value.h"
+
+static void wrong(const struct build *build, const struct entry *entry, const struct err *err)
+{
+    mistakes_add(build->mistakes, entry->file, entry->line, "%s: %s", entry->key->name, err->text);
+}
+
+static void store_number(const struct build *build, const struct entry *entry, char *member)
+{
+    struct err err = {0};
+    int64_t number;
+    int small;
+
+    if (value_number(entry->key, entry->value, &number, &err) < 0) {
+        wrong(build, entry, &err);
+    } else if (entry->key->type == KEY_COUNT) {
+        small = (int)number; /* max is far below INT_MAX */
+        memcpy(member, &small, sizeof(small));
+    } else {
+        memcpy(member, &number, sizeof(number));
+    }
+}
+
+static void store_word(const struct build *build, const struct entry *entry, char *member)
+{
+    struct err err = {0};
+    int word;
+
+    _Static_assert(sizeof(enum order) == sizeof(int), "words are stored as int");
+    if (value_word(entry->key, entry->value, &word, &err) < 0)
+        wrong(build, entry, &err);
+    else
+        memcpy(member, &word, sizeof(word));
+}
+
+static void store_backoff(const struct build *build, const struct entry *entry, char *member)
+{
+    struct err err = {0};
+    struct backoff backoff;
+
+    if (value_backoff(entry->key, entry->value, &backoff, &err) < 0)
+        wrong(build, entry, &err);
+    else
+        memcpy(member, &backoff, sizeof(backoff));
+}
+
+static void store_text(const struct build *build, const struct entry *entry, char *member)
+{
+    struct str text = arena_copy(build->arena, entry->value);
+
+    memcpy(member, &text, sizeof(text));
+}
+
+/* An empty value unsets, but its place is kept. */
+static void store_setting(const struct build *build, const struct entry *entry, char *member)
+{
+    struct setting setting = {.file = entry->file, .line = entry->line};
+
+    if (entry->value.len > 0)
+        setting.text = arena_copy(build->arena, entry->value);
+    memcpy(member, &setting, sizeof(setting));
+}
+
+void build_member(const struct build *build, const struct entry *entry, void *object)
+{
+    char *member = (char *)object + entry->key->member;
+
+    switch (entry->key->type) {
+    case KEY_COUNT:
+    case KEY_SIZE:
+    case KEY_DURATION:
+        store_number(build, entry, member);
+        break;
+    case KEY_WORD:
+        store_word(build, entry, member);
+        break;
+    case KEY_TEXT:
+        store_text(build, entry, member);
+        break;
+    case KEY_SETTING:
+        store_setting(build, entry, member);
+        break;
+    case KEY_BACKOFF:
+        store_backoff(build, entry, member);
+        break;
+    case KEY_ADDRESS:
+    case KEY_SECRET:
+    case KEY_ACTIONS:
+        break; /* lists: whoever owns the list reads them */
+    }
+}
+
+void build_default(const struct build *build, const struct key *key, int line, void *object)
+{
+    struct entry entry = {.key = key, .file = build->file, .line = line};
+
+    if (!key->default_text || (key->flags & KEY_COMPUTED))
+        return;
+    entry.value = str_from(key->default_text);
+    build_member(build, &entry, object);
+}

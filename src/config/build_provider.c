@@ -1,0 +1,324 @@
+/* A [provider NAME] section: what the section says over what its preset says over the defaults,
+ * then the checks that need more than one line. Lines that could not be used were reported where
+ * they were read; a key that stood in such a line is not reported as missing too. */
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "config/build.h"
+#include "config/presets.h"
+#include "config/secret_source.h"
+#include "config/value.h"
+
+#define SECRETS_MAX 16
+#define SECRET_GOOD_LEN 16 /* bytes; less is worth a warning */
+
+/* What the checks share. */
+struct check {
+    const struct build *build;
+    const struct section *section;
+    struct provider_config *provider;
+};
+
+static const struct entry *line_of(const struct check *check, const char *name)
+{
+    return section_entry(check->section, key_find(KEY_PROVIDER, str_from(name)));
+}
+
+static bool attempted(const struct check *check, const char *name)
+{
+    return section_attempted(check->section, key_find(KEY_PROVIDER, str_from(name)));
+}
+
+static bool is_scheme(struct str verify)
+{
+    for (size_t i = 0; verify_schemes[i]; i++)
+        if (str_is(verify, verify_schemes[i]))
+            return true;
+    return false;
+}
+
+static size_t schemes_count(void)
+{
+    size_t count = 0;
+
+    while (verify_schemes[count])
+        count++;
+    return count;
+}
+
+/* Presets and schemes as one list. */
+static struct str verify_name(size_t i)
+{
+    return i < presets_count() ? presets_get(i).name
+                               : str_from(verify_schemes[i - presets_count()]);
+}
+
+/* The preset or scheme whose name is nearest; ptr NULL: none is near. */
+static struct str nearest_verify(struct str written)
+{
+    struct str nearest = STR_NONE;
+    size_t least = SIZE_MAX;
+
+    for (size_t i = 0; i < presets_count() + schemes_count(); i++) {
+        struct str name = verify_name(i);
+        size_t distance = key_distance(written, name);
+
+        if (distance < least && key_is_near(distance, name.len)) {
+            least = distance;
+            nearest = name;
+        }
+    }
+    return nearest;
+}
+
+static void unknown_verify(const struct check *check, const struct entry *verify)
+{
+    struct str nearest = nearest_verify(verify->value);
+    struct buf list;
+    char shown[VALUE_SHOWN_SIZE];
+
+    value_show(verify->value, shown);
+    if (nearest.ptr) {
+        mistakes_add(check->build->mistakes, verify->file, verify->line,
+                     "verify: there is no preset or scheme %s; did you mean %.*s?", shown,
+                     STR_ARG(nearest));
+        return;
+    }
+    buf_init(&list, BUF_NO_CAP);
+    for (size_t i = 0; i < presets_count() + schemes_count(); i++)
+        buf_printf(&list, "%s%.*s",
+                   i == 0                 ? ""
+                   : i == presets_count() ? " or a scheme: "
+                                          : ", ",
+                   STR_ARG(verify_name(i)));
+    mistakes_add(check->build->mistakes, verify->file, verify->line,
+                 "verify: there is no preset or scheme %s; write a preset: %.*s", shown,
+                 STR_ARG(buf_str(&list)));
+    buf_release(&list);
+}
+
+/* Reads the preset that `verify` names, if it names one. `text` is what the sections point into. */
+static bool read_preset(const struct check *check, const struct entry *verify,
+                        struct sections *sections, char **text)
+{
+    const struct build *build = check->build;
+    struct preset preset;
+
+    if (!verify || is_scheme(verify->value))
+        return true;
+    if (!presets_find(verify->value, &preset)) {
+        unknown_verify(check, verify);
+        return false;
+    }
+    check->provider->preset = arena_copy(build->arena, preset.name);
+    *text = mem_copy(preset.text);
+    sections_read_bare(sections, KEY_PROVIDER,
+                       arena_printf(build->arena, "preset %.*s", STR_ARG(preset.name)), *text,
+                       preset.text.len, build->mistakes);
+    return true;
+}
+
+/* All members that are one value. */
+static void fill_members(const struct check *check, const struct section *preset)
+{
+    for (size_t i = 0; i < key_count; i++) {
+        const struct key *key = &key_table[i];
+        const struct entry *ours, *theirs;
+
+        if (key->section != KEY_PROVIDER || !key->member)
+            continue;
+        ours = section_entry(check->section, key);
+        theirs = preset ? section_entry(preset, key) : NULL;
+        /* A section's `verify` has named the preset; what it is, the preset says. */
+        if (theirs && (!ours || str_is(str_from(key->name), "verify")))
+            build_member(check->build, theirs, check->provider);
+        else if (ours)
+            build_member(check->build, ours, check->provider);
+        else
+            build_default(check->build, key, check->section->line, check->provider);
+    }
+}
+
+static void read_secrets(const struct check *check)
+{
+    const struct build *build = check->build;
+    struct provider_config *provider = check->provider;
+    const struct section *section = check->section;
+    size_t lines = 0;
+
+    for (size_t i = 0; i < section->count; i++)
+        lines += section->entries[i].key->type == KEY_SECRET;
+    if (build->without_secrets || lines == 0)
+        return;
+    provider->secrets = arena_alloc(build->arena, lines * sizeof(struct secret *));
+    provider->secret_settings = arena_alloc(build->arena, lines * sizeof(struct setting));
+    for (size_t i = 0; i < section->count; i++) {
+        const struct entry *entry = &section->entries[i];
+        struct secret *secret;
+
+        if (entry->key->type != KEY_SECRET)
+            continue;
+        if (entry->commented && str_starts(entry->value, STR("text:")))
+            mistakes_warn(build->mistakes, entry->file, entry->line,
+                          "secret: what follows \" ;\" is a comment; put the value in quotes where "
+                          "it is part of the secret");
+        secret = secret_source_read(entry->value, entry->file, entry->line, build->mistakes);
+        if (!secret)
+            continue;
+        provider->secret_settings[provider->secret_count] = (struct setting){
+            .text = arena_copy(build->arena, secret_source_shown(entry->value)),
+            .file = entry->file,
+            .line = entry->line,
+        };
+        provider->secrets[provider->secret_count++] = secret;
+    }
+}
+
+static void read_routes(const struct check *check)
+{
+    const struct build *build = check->build;
+    struct provider_config *provider = check->provider;
+    const struct section *section = check->section;
+    size_t lines = 0;
+
+    for (size_t i = 0; i < section->count; i++)
+        lines += section->entries[i].key->type == KEY_ACTIONS;
+    provider->routes = arena_alloc(build->arena, (lines + 1) * sizeof(struct route_config));
+    for (size_t i = 0; i < section->count; i++) {
+        const struct entry *entry = &section->entries[i];
+        struct err err = {0};
+
+        if (entry->key->type != KEY_ACTIONS)
+            continue;
+        if (value_action(entry->value, &err) < 0) {
+            mistakes_add(build->mistakes, entry->file, entry->line, "on%s%.*s: %s",
+                         entry->argument.ptr ? " " : "", STR_ARG(entry->argument), err.text);
+            continue;
+        }
+        provider->routes[provider->route_count++] = (struct route_config){
+            .pattern = {arena_copy(build->arena, entry->argument), entry->file, entry->line},
+            .actions = {arena_copy(build->arena, entry->value), entry->file, entry->line},
+        };
+    }
+}
+
+static void missing(const struct check *check, const char *key, const char *right)
+{
+    mistakes_add(check->build->mistakes, check->build->file, check->section->line,
+                 "[provider %.*s] has no %s; write %s", STR_ARG(check->section->name), key, right);
+}
+
+static void check_required(const struct check *check)
+{
+    if (!attempted(check, "verify"))
+        missing(check, "verify", "verify = PRESET, verify = hmac-sha256, or verify = none");
+    if (!check->provider->event_id.text.ptr && !attempted(check, "event_id"))
+        missing(check, "event_id", "where the id is, such as event_id = body:/id");
+    if (!attempted(check, "on"))
+        missing(check, "plain on", "what to do with an event, such as on = sql:SCHEMA.FUNCTION");
+}
+
+static void check_secrets(const struct check *check)
+{
+    const struct provider_config *provider = check->provider;
+    const struct entry *first = line_of(check, "secret");
+    bool none = str_is(provider->verify.text, "none");
+    bool raw = str_is(provider->secret_encoding.text, "raw");
+
+    if (none && first)
+        mistakes_warn(check->build->mistakes, first->file, first->line,
+                      "secret: with verify = none it is not used");
+    if (!none && provider->verify.text.ptr && !attempted(check, "secret"))
+        missing(check, "secret", "secret = file:/PATH, env:NAME or credential:NAME");
+    if (provider->secret_count > SECRETS_MAX)
+        mistakes_add(check->build->mistakes, provider->secret_settings[SECRETS_MAX].file,
+                     provider->secret_settings[SECRETS_MAX].line,
+                     "secret: more than %d; take away those that are no longer used", SECRETS_MAX);
+    for (size_t i = 0; raw && !none && i < provider->secret_count; i++)
+        if (secret_len(provider->secrets[i]) < SECRET_GOOD_LEN)
+            mistakes_warn(check->build->mistakes, provider->secret_settings[i].file,
+                          provider->secret_settings[i].line,
+                          "secret: it has %zu bytes; a good one has %d or more",
+                          secret_len(provider->secrets[i]), SECRET_GOOD_LEN);
+}
+
+static void check_order(const struct check *check)
+{
+    struct provider_config *provider = check->provider;
+    const struct entry *order = line_of(check, "order");
+    bool key = provider->key.text.ptr;
+
+    if (!order && provider->order == ORDER_NONE)
+        provider->order = key ? ORDER_SERIAL : ORDER_NONE;
+    else if (order && provider->order != ORDER_NONE && !key)
+        mistakes_add(check->build->mistakes, order->file, order->line,
+                     "order: there is no key to order by; write key = SOURCE, or order = none");
+}
+
+static void check_routes(const struct check *check)
+{
+    const struct provider_config *provider = check->provider;
+
+    for (size_t i = 0; i < provider->route_count; i++) {
+        const struct setting *pattern = &provider->routes[i].pattern;
+
+        if (!pattern->text.ptr || provider->event_type.text.ptr)
+            continue;
+        mistakes_add(check->build->mistakes, pattern->file, pattern->line,
+                     "on %.*s: there is no event_type to choose by; write event_type = SOURCE",
+                     STR_ARG(pattern->text));
+        return;
+    }
+}
+
+static void check_times(const struct check *check)
+{
+    const struct provider_config *provider = check->provider;
+    const struct entry *defer = line_of(check, "defer"), *tolerance = line_of(check, "tolerance");
+    char limit[VALUE_TEXT_SIZE], wait[VALUE_TEXT_SIZE];
+
+    if (!defer)
+        defer = line_of(check, "defer_limit");
+    if (defer && provider->defer_limit_ms && provider->defer_ms > provider->defer_limit_ms) {
+        value_format(KEY_DURATION, provider->defer_limit_ms, limit);
+        value_format(KEY_DURATION, provider->defer_ms, wait);
+        mistakes_add(check->build->mistakes, defer->file, defer->line,
+                     "%s: a wait of %s is longer than the limit of %s; write defer at most as long "
+                     "as defer_limit",
+                     defer->key->name, wait, limit);
+    }
+    if (tolerance && !provider->timestamp.text.ptr)
+        mistakes_warn(check->build->mistakes, tolerance->file, tolerance->line,
+                      "tolerance: without a timestamp it is not used");
+}
+
+void build_provider(const struct build *build, const struct section *section,
+                    struct provider_config *provider)
+{
+    struct check check = {build, section, provider};
+    const struct entry *verify = line_of(&check, "verify");
+    struct sections preset = {0};
+    char *preset_text = NULL;
+    bool known;
+
+    provider->name = arena_copy(build->arena, section->name);
+    provider->file = build->file;
+    provider->line = section->line;
+    known = read_preset(&check, verify, &preset, &preset_text);
+    fill_members(&check, preset.count ? &preset.list[0] : NULL);
+    if (!line_of(&check, "max_body") && provider->max_body == 0)
+        provider->max_body = build->config->max_body;
+    if (!line_of(&check, "concurrency"))
+        provider->concurrency = build->config->workers > 2 ? build->config->workers - 1 : 1;
+    read_secrets(&check);
+    read_routes(&check);
+    check_secrets(&check);
+    if (known) { /* otherwise a preset might have brought what seems to be missing */
+        check_required(&check);
+        check_order(&check);
+        check_routes(&check);
+        check_times(&check);
+    }
+    sections_release(&preset);
+    free(preset_text);
+}

@@ -1,0 +1,241 @@
+/* The rows, and how to find one. Constant data: nothing here allocates or fails. A new setting is a
+ * member in config.h, a row here, a paragraph in docs/inboxd.conf.5 and a line in
+ * config/inboxd.conf; tests/unit/test_config_docs.c names the one that was forgotten. */
+#include "config/keys.h"
+
+#include <string.h>
+
+#include "base/attr.h"
+#include "config/config.h"
+
+#define SECOND INT64_C(1000)
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+#define KIB INT64_C(1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+
+static const struct key_word log_formats[] = {
+    {"logfmt", LOG_LOGFMT}, {"json", LOG_JSON}, {NULL, 0}};
+static const struct key_word log_levels[] = {
+    {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN}, {"error", LOG_ERROR}, {NULL, 0}};
+static const struct key_word orders[] = {
+    {"serial", ORDER_SERIAL}, {"strict", ORDER_STRICT}, {"none", ORDER_NONE}, {NULL, 0}};
+static const struct key_word formats[] = {{"json", FORMAT_JSON}, {"raw", FORMAT_RAW}, {NULL, 0}};
+
+/* One row: section, name, type, default, help, and members of struct key by name. */
+#define KEY(in, key, kind, text, line, ...)                                                        \
+    {                                                                                              \
+        .name = #key, .section = KEY_##in, .type = KEY_##kind, .default_text = (text),             \
+        .help = (line), __VA_ARGS__                                                                \
+    }
+#define IN_CONFIG(name) .member = offsetof(struct config, name)
+#define IN_PROVIDER(name) .member = offsetof(struct provider_config, name)
+
+/* clang-format off */
+const struct key key_table[] = {
+    KEY(INBOXD, database, TEXT, "dbname=inboxd",
+        "The database, as a connection string of libpq.",
+        IN_CONFIG(database), .flags = KEY_NEEDS_RESTART),
+    KEY(INBOXD, listen, ADDRESS, "127.0.0.1:8080",
+        "Where webhooks come in.",
+        .flags = KEY_REPEATABLE | KEY_NEEDS_RESTART),
+    KEY(INBOXD, workers, COUNT, "4",
+        "Threads that run handlers; with 0 this daemon only accepts.",
+        IN_CONFIG(workers), .min = 0, .max = 256),
+    KEY(INBOXD, writers, COUNT, "2",
+        "Threads that store what came in.",
+        IN_CONFIG(writers), .min = 1, .max = 64, .flags = KEY_NEEDS_RESTART),
+    KEY(INBOXD, max_body, SIZE, "1M",
+        "The largest body that is accepted; a larger one is answered 413.",
+        IN_CONFIG(max_body), .min = KIB, .max = 128 * MIB),
+    KEY(INBOXD, max_connections, COUNT, "4096",
+        "The most connections that are open at once; one more is answered 503.",
+        IN_CONFIG(max_connections), .min = 1, .max = 1000000, .flags = KEY_NEEDS_RESTART),
+    KEY(INBOXD, idle_timeout, DURATION, "60s",
+        "How long a connection may be silent before it is closed.",
+        IN_CONFIG(idle_timeout_ms), .min = SECOND, .max = HOUR),
+    KEY(INBOXD, ack_timeout, DURATION, "5s",
+        "How long a sender waits for the commit at most; then the answer is 503.",
+        IN_CONFIG(ack_timeout_ms), .min = 100, .max = MINUTE),
+    KEY(INBOXD, shutdown_timeout, DURATION, "30s",
+        "How long a stop waits for requests and handlers that have begun.",
+        IN_CONFIG(shutdown_timeout_ms), .min = SECOND, .max = HOUR),
+    KEY(INBOXD, retain, DURATION, "30d",
+        "How long a finished event keeps its content.",
+        IN_CONFIG(retain_ms), .min = SECOND, .max = 36500 * DAY),
+    KEY(INBOXD, retain_ids, DURATION, "400d",
+        "How long an event's id is known, so that a copy of it is a duplicate.",
+        IN_CONFIG(retain_ids_ms), .min = SECOND, .max = 36500 * DAY),
+    KEY(INBOXD, queue_max, COUNT, "10000",
+        "The most requests that wait for a writer; one more is answered 503.",
+        IN_CONFIG(queue_max), .min = 1, .max = 1000000),
+    KEY(INBOXD, queue_max_bytes, SIZE, "64M",
+        "The most bytes of bodies that wait for a writer; more is answered 503.",
+        IN_CONFIG(queue_max_bytes), .min = MIB, .max = 64 * GIB),
+    KEY(INBOXD, log, WORD, "logfmt",
+        "The form of the log lines.",
+        IN_CONFIG(log_format), .words = log_formats),
+    KEY(INBOXD, log_level, WORD, "info",
+        "The least important lines that are logged.",
+        IN_CONFIG(log_level), .words = log_levels),
+
+    KEY(PROVIDER, verify, SETTING, NULL,
+        "How requests are verified: a preset, a scheme, or none.",
+        IN_PROVIDER(verify), .flags = KEY_REQUIRED),
+    KEY(PROVIDER, signature, SETTING, NULL,
+        "Where the signature is and how it is encoded.",
+        IN_PROVIDER(signature), .flags = KEY_MAY_EMPTY),
+    KEY(PROVIDER, timestamp, SETTING, NULL,
+        "Where the signed time is and its unit.",
+        IN_PROVIDER(timestamp), .flags = KEY_MAY_EMPTY),
+    KEY(PROVIDER, tolerance, DURATION, "5m",
+        "How far the signed time may be from now, both ways; with 0 it is not checked.",
+        IN_PROVIDER(tolerance_ms), .min = 0, .max = 7 * DAY),
+    KEY(PROVIDER, signed, SETTING, NULL,
+        "The text that is signed, as a template.",
+        IN_PROVIDER(signed_template), .flags = KEY_MAY_EMPTY),
+    KEY(PROVIDER, secret, SECRET, NULL,
+        "Where the secret is; any of several may match.",
+        .flags = KEY_REPEATABLE),
+    KEY(PROVIDER, secret_encoding, SETTING, "raw",
+        "What the secret's text has to be decoded from.",
+        IN_PROVIDER(secret_encoding)),
+    KEY(PROVIDER, public_url, SETTING, NULL,
+        "The address that the provider was given, for templates with {url}.",
+        IN_PROVIDER(public_url), .flags = KEY_MAY_EMPTY),
+    KEY(PROVIDER, event_id, SETTING, NULL,
+        "Where the id is that makes an event the same as another.",
+        IN_PROVIDER(event_id), .flags = KEY_REQUIRED),
+    KEY(PROVIDER, event_type, SETTING, NULL,
+        "Where the type is that chooses among the on lines.",
+        IN_PROVIDER(event_type), .flags = KEY_MAY_EMPTY),
+    KEY(PROVIDER, key, SETTING, NULL,
+        "Where the ordering key is: events that share it run one at a time.",
+        IN_PROVIDER(key), .flags = KEY_MAY_EMPTY),
+    KEY(PROVIDER, order, WORD, "serial where there is a key, otherwise none",
+        "What happens to the events of a key when one fails.",
+        IN_PROVIDER(order), .words = orders, .flags = KEY_COMPUTED),
+    KEY(PROVIDER, format, WORD, "json",
+        "What a body has to be.",
+        IN_PROVIDER(format), .words = formats),
+    KEY(PROVIDER, max_body, SIZE, "that of [inboxd]",
+        "The largest body that is accepted from this provider.",
+        IN_PROVIDER(max_body), .min = KIB, .max = 128 * MIB, .flags = KEY_COMPUTED),
+    KEY(PROVIDER, on, ACTIONS, NULL,
+        "What is done with an event, or with events of a type.",
+        .flags = KEY_REQUIRED | KEY_REPEATABLE | KEY_PATTERN),
+    KEY(PROVIDER, attempts, COUNT, "12",
+        "How often a failing event is run before it is dead.",
+        IN_PROVIDER(attempts), .min = 1, .max = 1000),
+    KEY(PROVIDER, backoff, BACKOFF, "exponential 2s 1h",
+        "How long to wait before the next attempt.",
+        IN_PROVIDER(backoff), .min = 0, .max = 30 * DAY),
+    KEY(PROVIDER, defer, DURATION, "5m",
+        "How long a deferred event waits, unless its handler says otherwise.",
+        IN_PROVIDER(defer_ms), .min = 10, .max = 30 * DAY),
+    KEY(PROVIDER, defer_limit, DURATION, "24h",
+        "How long an event may be deferred in all before it is dead.",
+        IN_PROVIDER(defer_limit_ms), .min = 10, .max = 3650 * DAY),
+    KEY(PROVIDER, timeout, DURATION, "30s",
+        "How long one run of a handler may take.",
+        IN_PROVIDER(timeout_ms), .min = 10, .max = DAY),
+    KEY(PROVIDER, concurrency, COUNT, "workers - 1, at least 1",
+        "The most batches of this provider that one daemon runs at once.",
+        IN_PROVIDER(concurrency), .min = 1, .max = 256, .flags = KEY_COMPUTED),
+};
+/* clang-format on */
+
+const size_t key_count = ARRAY_LEN(key_table);
+_Static_assert(ARRAY_LEN(key_table) <= 64, "struct section has a bit for each row");
+
+const struct key *key_find(enum key_section section, struct str name)
+{
+    for (size_t i = 0; i < key_count; i++)
+        if (key_table[i].section == section && str_is(name, key_table[i].name))
+            return &key_table[i];
+    return NULL;
+}
+
+const struct key *key_nearest(enum key_section section, struct str name)
+{
+    const struct key *nearest = NULL;
+    size_t least = SIZE_MAX;
+
+    for (size_t i = 0; i < key_count; i++) {
+        size_t distance;
+
+        if (key_table[i].section != section)
+            continue;
+        distance = key_distance(name, str_from(key_table[i].name));
+        if (distance < least && key_is_near(distance, strlen(key_table[i].name))) {
+            least = distance;
+            nearest = &key_table[i];
+        }
+    }
+    return nearest;
+}
+
+const char *key_section_text(enum key_section section)
+{
+    return section == KEY_INBOXD ? "inboxd" : "provider";
+}
+
+const char *key_type_text(enum key_type type)
+{
+    static const char *const texts[] = {
+        [KEY_COUNT] = "count",     [KEY_SIZE] = "size",       [KEY_DURATION] = "duration",
+        [KEY_WORD] = "word",       [KEY_ADDRESS] = "address", [KEY_TEXT] = "text",
+        [KEY_SETTING] = "text",    [KEY_BACKOFF] = "backoff", [KEY_SECRET] = "secret",
+        [KEY_ACTIONS] = "actions",
+    };
+
+    return texts[type];
+}
+
+#define NAME_MAX_NEAR 64
+
+static char plain(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c + ('a' - 'A'));
+    return c == '-' ? '_' : c;
+}
+
+static size_t least_of(size_t a, size_t b, size_t c)
+{
+    size_t least = a < b ? a : b;
+
+    return least < c ? least : c;
+}
+
+/* Optimal string alignment over three rows. */
+size_t key_distance(struct str a, struct str b)
+{
+    size_t rows[3][NAME_MAX_NEAR + 1] = {{0}};
+
+    if (a.len > NAME_MAX_NEAR || b.len > NAME_MAX_NEAR)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= b.len; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            char x = plain(a.ptr[i - 1]), y = plain(b.ptr[j - 1]);
+
+            row[j] = least_of(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y));
+            if (i > 1 && j > 1 && x == plain(b.ptr[j - 2]) && plain(a.ptr[i - 2]) == y &&
+                two_above[j - 2] + 1 < row[j])
+                row[j] = two_above[j - 2] + 1;
+        }
+    }
+    return rows[a.len % 3][b.len];
+}
+
+bool key_is_near(size_t distance, size_t len)
+{
+    return distance <= len / 3 || (len > 2 && distance <= 1);
+}

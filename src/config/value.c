@@ -1,0 +1,343 @@
+/* Readers of values, one for each type that is not plain text. No state; every one either sets its
+ * output or an error whose text goes behind "KEY: ". */
+#include "config/value.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/utf8.h"
+
+struct unit {
+    const char *text;
+    int64_t factor;
+};
+
+/* From the smallest up. */
+static const struct unit count_units[] = {{"", 1}, {NULL, 0}};
+static const struct unit size_units[] = {
+    {"", 1}, {"K", 1024}, {"M", 1024 * 1024}, {"G", 1024 * 1024 * 1024}, {NULL, 0}};
+static const struct unit duration_units[] = {{"ms", 1},      {"s", 1000},     {"m", 60000},
+                                             {"h", 3600000}, {"d", 86400000}, {NULL, 0}};
+
+static const struct unit *units_of(enum key_type type)
+{
+    if (type == KEY_SIZE)
+        return size_units;
+    return type == KEY_COUNT ? count_units : duration_units;
+}
+
+void value_show(struct str text, char shown[static VALUE_SHOWN_SIZE])
+{
+    struct str cut = utf8_cut(text, VALUE_SHOWN_SIZE - 8);
+
+    snprintf(shown, VALUE_SHOWN_SIZE, "\"%.*s%s\"", STR_ARG(cut), cut.len < text.len ? "..." : "");
+}
+
+void value_format(enum key_type type, int64_t value, char text[static VALUE_TEXT_SIZE])
+{
+    const struct unit *unit = units_of(type), *best = unit;
+
+    if (value == 0 && type == KEY_DURATION)
+        best = &duration_units[1];
+    for (; value != 0 && unit->text; unit++)
+        if (value % unit->factor == 0)
+            best = unit;
+    snprintf(text, VALUE_TEXT_SIZE, "%lld%s", (long long)(value / best->factor), best->text);
+}
+
+/* What would be right, for the end of a message. */
+static void say_right(const struct key *key, char *text, size_t size)
+{
+    char min[VALUE_TEXT_SIZE], max[VALUE_TEXT_SIZE];
+
+    value_format(key->type, key->min, min);
+    value_format(key->type, key->max, max);
+    if (key->type == KEY_COUNT)
+        snprintf(text, size, "write a number from %s to %s", min, max);
+    else if (key->type == KEY_SIZE)
+        snprintf(text, size, "write a size from %s to %s, such as 512K or 1M", min, max);
+    else
+        snprintf(text, size, "write a duration from %s to %s, such as 500ms, 5s, 15m, 24h or 30d",
+                 min, max);
+}
+
+/* Digits and a unit. False: not that. Too large for int64_t becomes INT64_MAX. */
+static bool read_number(enum key_type type, struct str text, int64_t *value)
+{
+    const struct unit *unit = units_of(type);
+    int64_t number = 0;
+    size_t digits = 0;
+    struct str rest;
+
+    for (; digits < text.len && text.ptr[digits] >= '0' && text.ptr[digits] <= '9'; digits++)
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, text.ptr[digits] - '0', &number))
+            number = INT64_MAX;
+    if (digits == 0)
+        return false;
+    rest = (struct str){text.ptr + digits, text.len - digits};
+    if (number == 0 && rest.len == 0) {
+        *value = 0;
+        return true;
+    }
+    for (; unit->text; unit++) {
+        if (!str_is(rest, unit->text))
+            continue;
+        if (__builtin_mul_overflow(number, unit->factor, value))
+            *value = INT64_MAX;
+        return true;
+    }
+    return false;
+}
+
+int value_number(const struct key *key, struct str text, int64_t *value, struct err *err)
+{
+    char shown[VALUE_SHOWN_SIZE], right[120];
+    int64_t number;
+
+    if (!read_number(key->type, text, &number)) {
+        value_show(text, shown);
+        say_right(key, right, sizeof(right));
+        return err_set(err, ERR_INPUT, "%s is not a %s; %s", shown, key_type_text(key->type),
+                       right);
+    }
+    if (number < key->min || number > key->max) {
+        value_show(text, shown);
+        say_right(key, right, sizeof(right));
+        return err_set(err, ERR_INPUT, "%s is too %s; %s", shown,
+                       number < key->min ? "small" : "large", right);
+    }
+    *value = number;
+    return 0;
+}
+
+int value_word(const struct key *key, struct str text, int *value, struct err *err)
+{
+    char shown[VALUE_SHOWN_SIZE], list[160] = "";
+    size_t len = 0;
+
+    for (const struct key_word *word = key->words; word->word; word++) {
+        if (str_is(text, word->word)) {
+            *value = word->value;
+            return 0;
+        }
+        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+                                word == key->words ? ""
+                                : word[1].word     ? ", "
+                                                   : " or ",
+                                word->word);
+    }
+    value_show(text, shown);
+    return err_set(err, ERR_INPUT, "%s is not one of its words; write %s", shown, list);
+}
+
+#define ADDRESS_RIGHT                                                                              \
+    "write a numeric address and port such as 127.0.0.1:8080 or [::1]:8080, unix:/PATH, or "       \
+    "systemd"
+
+static int bad_address(struct str text, const char *why, struct err *err)
+{
+    char shown[VALUE_SHOWN_SIZE];
+
+    value_show(text, shown);
+    return err_set(err, ERR_INPUT, "%s %s; " ADDRESS_RIGHT, shown, why);
+}
+
+static int read_unix(struct str text, struct arena *arena, struct listen_address *address,
+                     struct err *err)
+{
+    struct str path = {text.ptr + 5, text.len - 5};
+    size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
+    char shown[VALUE_SHOWN_SIZE];
+
+    value_show(text, shown);
+    if (path.len < 2 || path.ptr[0] != '/')
+        return bad_address(text, "has no absolute path", err);
+    if (path.len > most)
+        return err_set(err, ERR_INPUT,
+                       "%s has a path of %zu bytes; a unix socket's has at most %zu", shown,
+                       path.len, most);
+    address->kind = LISTEN_UNIX;
+    address->path = arena_copy(arena, path);
+    return 0;
+}
+
+static bool read_port(struct str text, uint16_t *port)
+{
+    unsigned number = 0;
+
+    if (text.len == 0 || text.len > 5)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] < '0' || text.ptr[i] > '9')
+            return false;
+        number = number * 10 + (unsigned)(text.ptr[i] - '0');
+    }
+    *port = (uint16_t)number;
+    return number <= UINT16_MAX;
+}
+
+static int read_tcp(struct str text, struct arena *arena, struct listen_address *address,
+                    struct err *err)
+{
+    const char *colon = memrchr(text.ptr, ':', text.len);
+    bool six = text.len > 0 && text.ptr[0] == '[';
+    unsigned char binary[16];
+    struct str host, port;
+
+    if (!colon)
+        return bad_address(text, "has no port", err);
+    host = (struct str){text.ptr, (size_t)(colon - text.ptr)};
+    port = (struct str){colon + 1, text.len - host.len - 1};
+    if (six && (host.len < 2 || host.ptr[host.len - 1] != ']'))
+        return bad_address(text, "is not an address with a port", err);
+    if (six)
+        host = (struct str){host.ptr + 1, host.len - 2};
+    host = arena_copy(arena, host);
+    if (inet_pton(six ? AF_INET6 : AF_INET, host.ptr, binary) != 1)
+        return bad_address(text, "has no numeric address", err);
+    if (!read_port(port, &address->port))
+        return bad_address(text, "has no port from 0 to 65535", err);
+    address->kind = LISTEN_TCP;
+    address->host = host;
+    return 0;
+}
+
+int value_address(struct str text, struct arena *arena, struct listen_address *address,
+                  struct err *err)
+{
+    struct listen_address read = {0};
+
+    if (str_is(text, "systemd"))
+        read.kind = LISTEN_SYSTEMD;
+    else if (str_starts(text, STR("unix:"))) {
+        if (read_unix(text, arena, &read, err) < 0)
+            return -1;
+    } else if (read_tcp(text, arena, &read, err) < 0) {
+        return -1;
+    }
+    *address = read;
+    return 0;
+}
+
+/* The next word up to `separator` or the end, trimmed; `text` moves behind it. */
+static struct str take_part(struct str *text, char separator)
+{
+    const char *stop = memchr(text->ptr, separator, text->len);
+    struct str part = {text->ptr, stop ? (size_t)(stop - text->ptr) : text->len};
+
+    text->ptr += part.len + (stop ? 1 : 0);
+    text->len -= part.len + (stop ? 1 : 0);
+    return str_trim(part);
+}
+
+#define BACKOFF_RIGHT                                                                              \
+    "write exponential BASE CAP, such as exponential 2s 1h, or a list, such as 1m, 5m, 15m"
+
+static int read_step(const struct key *key, struct str part, int64_t *ms, struct err *err)
+{
+    char shown[VALUE_SHOWN_SIZE], max[VALUE_TEXT_SIZE];
+
+    value_show(part, shown);
+    if (!read_number(KEY_DURATION, part, ms))
+        return err_set(err, ERR_INPUT, "%s is not a duration; " BACKOFF_RIGHT, shown);
+    value_format(KEY_DURATION, key->max, max);
+    if (*ms > key->max)
+        return err_set(err, ERR_INPUT, "%s is too large; write a duration up to %s", shown, max);
+    return 0;
+}
+
+static int read_exponential(const struct key *key, struct str text, struct backoff *backoff,
+                            struct err *err)
+{
+    struct str base, cap = str_trim(text);
+    char shown[VALUE_SHOWN_SIZE];
+
+    base = take_part(&cap, ' ');
+    cap = str_trim(cap);
+    if (base.len == 0 || cap.len == 0)
+        return err_set(err, ERR_INPUT,
+                       "an exponential backoff has a base and a cap; " BACKOFF_RIGHT);
+    if (read_step(key, base, &backoff->base_ms, err) < 0 ||
+        read_step(key, cap, &backoff->cap_ms, err) < 0)
+        return -1;
+    value_show(cap, shown);
+    if (backoff->base_ms == 0)
+        return err_set(err, ERR_INPUT, "the base is 0, so it never grows; " BACKOFF_RIGHT);
+    if (backoff->cap_ms < backoff->base_ms)
+        return err_set(err, ERR_INPUT, "the cap %s is smaller than the base; " BACKOFF_RIGHT,
+                       shown);
+    return 0;
+}
+
+int value_backoff(const struct key *key, struct str text, struct backoff *backoff, struct err *err)
+{
+    struct backoff read = {0};
+    struct str rest = text;
+
+    if (str_is(text, "exponential") || str_starts(text, STR("exponential "))) {
+        read.kind = BACKOFF_EXPONENTIAL;
+        rest = (struct str){text.ptr + 11, text.len - 11};
+        if (read_exponential(key, rest, &read, err) < 0)
+            return -1;
+        *backoff = read;
+        return 0;
+    }
+    read.kind = BACKOFF_LIST;
+    do {
+        bool more = memchr(rest.ptr, ',', rest.len);
+
+        if (read.step_count == BACKOFF_STEPS_MAX)
+            return err_set(err, ERR_INPUT, "the list is too long; write at most %d durations",
+                           BACKOFF_STEPS_MAX);
+        if (read_step(key, take_part(&rest, ','), &read.steps_ms[read.step_count++], err) < 0)
+            return -1;
+        if (!more)
+            break;
+    } while (true);
+    *backoff = read;
+    return 0;
+}
+
+/* A name as PostgreSQL takes it without quotes. */
+static bool is_sql_name(struct str name)
+{
+    if (name.len == 0 || name.len > 63)
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || c == '_';
+
+        if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '$')))
+            return false;
+    }
+    return true;
+}
+
+int value_action(struct str text, struct err *err)
+{
+    struct str schema, function;
+    char shown[VALUE_SHOWN_SIZE];
+
+    if (str_is(text, "ignore"))
+        return 0;
+    value_show(text, shown);
+    if (memchr(text.ptr, ',', text.len))
+        return err_set(err, ERR_INPUT,
+                       "%s is more than one action; write one, sql:SCHEMA.FUNCTION or ignore",
+                       shown);
+    if (!str_starts(text, STR("sql:")))
+        return err_set(err, ERR_INPUT, "%s is not an action; write sql:SCHEMA.FUNCTION or ignore",
+                       shown);
+    function = (struct str){text.ptr + 4, text.len - 4};
+    schema = memchr(function.ptr, '.', function.len) ? take_part(&function, '.') : STR_NONE;
+    if (!is_sql_name(schema) || !is_sql_name(function))
+        return err_set(err, ERR_INPUT,
+                       "%s does not name a function; write sql:SCHEMA.FUNCTION, each a lower-case "
+                       "letter or _ and up to 62 more of a-z, 0-9, _ and $",
+                       shown);
+    return 0;
+}
