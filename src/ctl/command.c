@@ -1,0 +1,108 @@
+/* The table of commands and its help texts. */
+#include "ctl/command.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "ctl/commands.h"
+
+static const struct option_help check_options[] = {
+    {"--connect", "also connect to the database and look at its schema"}, {NULL, NULL}};
+
+static const struct option_help migrate_options[] = {
+    {"--wait DURATION", "how long to wait for locks that others hold (default 5m)"}, {NULL, NULL}};
+
+static const struct option_help status_options[] = {
+    {"--watch", "again every two seconds, until interrupted"},
+    {"--json", "as JSON, one document"},
+    {NULL, NULL}};
+
+static const struct option_help show_options[] = {
+    {"--body", "print the stored bytes, nothing else"}, {"--json", "as JSON"}, {NULL, NULL}};
+
+static const struct option_help list_options[] = {
+    {"--provider NAME", "only events of this provider"},
+    {"--status WORD", "ready, processing, done or dead"},
+    {"--type TYPE", "only events of this type; a trailing * stands for any rest"},
+    {"--event-id ID", "the event that its provider calls so"},
+    {"--since DURATION", "only events received in this time, such as 90m"},
+    {"--error TEXT", "only events whose last error contains this text"},
+    {"--limit N", "at most so many rows, the newest first (default 50)"},
+    {"--json", "as JSON, one object a line"},
+    {NULL, NULL}};
+
+static const struct option_help replay_options[] = {
+    {"--dead", "every dead event that the other options leave"},
+    {"--provider NAME", "with --dead: only of this provider"},
+    {"--since DURATION", "with --dead: only those that died in this time"},
+    {"--error TEXT", "with --dead: only those whose last error contains this text"},
+    {"--dry-run", "with --dead: only say how many"},
+    {NULL, NULL}};
+
+static const struct option_help send_options[] = {
+    {"--event FILE", "the body to send (default: a sample of the provider's kind with a new id)"},
+    {"--count N", "send N events, each with an id of its own (default 1)"},
+    {"--duplicate", "send each event twice"},
+    {"--bad-signature", "sign wrongly on purpose"},
+    {"--age SECONDS", "sign with a timestamp so old"},
+    {"--header NAME:VALUE", "one more header, such as X-GitHub-Event:push"},
+    {"--url URL", "where to (default: the first address of `listen`)"},
+    {"--quiet", "print only the sum"},
+    {NULL, NULL}};
+
+const struct command commands[] = {
+    {"check", "", "read the configuration and name every mistake", check_options, ctl_check},
+    {"migrate", "", "bring the database's schema up to date", migrate_options, ctl_migrate},
+    {"status", "", "what waits, runs and died, per provider", status_options, ctl_status},
+    {"list", "", "list events", list_options, ctl_list},
+    {"show", "ID", "everything about one event", show_options, ctl_show},
+    {"replay", "ID...", "run done or dead events again", replay_options, ctl_replay},
+    {"send", "PROVIDER", "sign an event as the provider does, and post it", send_options, ctl_send},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+const struct command *command_find(const char *name)
+{
+    for (const struct command *command = commands; command->name; command++)
+        if (strcmp(command->name, name) == 0)
+            return command;
+    return NULL;
+}
+
+void command_print_help(const struct command *command, FILE *out)
+{
+    fprintf(out, "usage: inboxctl [--config FILE] %s%s%s%s\n\n%s\n", command->name,
+            command->options ? " [OPTIONS]" : "", *command->arguments ? " " : "",
+            command->arguments, command->summary);
+    if (!command->options)
+        return;
+    fputs("\noptions:\n", out);
+    for (const struct option_help *option = command->options; option->name; option++)
+        fprintf(out, "  %-22s %s\n", option->name, option->help);
+}
+
+void command_print_list(FILE *out)
+{
+    fputs("usage: inboxctl [--config FILE] COMMAND [OPTIONS] [WORDS]\n\n"
+          "  --config FILE          the daemon's configuration (default /etc/inboxd/inboxd.conf)\n"
+          "  --version              print the version\n"
+          "  --help                 print this; after a command, its own help\n\ncommands:\n",
+          out);
+    for (const struct command *command = commands; command->name; command++)
+        fprintf(out, "  %-8s %-13s %s\n", command->name, command->arguments, command->summary);
+    fputs("\nexit codes: 0 done, 1 refused or not found, 64 wrong command line, 69 database or "
+          "daemon not reached,\n"
+          "78 mistakes in the configuration. See inboxctl(1).\n",
+          out);
+}
+
+int command_usage(const char *name, const char *fmt, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "inboxctl: %s: ", name);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fprintf(stderr, "\ntry: inboxctl %s --help\n", name);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,16 @@
+/* The functions behind the table of commands (command.h). Each lives in the file of its subject:
+ * ctl_check.c, ctl_migrate.c, ctl_status.c, ctl_events.c (list, show), ctl_replay.c, ctl_send.c. */
+#ifndef CTL_COMMANDS_H
+#define CTL_COMMANDS_H
+
+#include "ctl/command.h"
+
+int ctl_check(const struct context *context, int argc, char **argv);
+int ctl_migrate(const struct context *context, int argc, char **argv);
+int ctl_status(const struct context *context, int argc, char **argv);
+int ctl_list(const struct context *context, int argc, char **argv);
+int ctl_show(const struct context *context, int argc, char **argv);
+int ctl_replay(const struct context *context, int argc, char **argv);
+int ctl_send(const struct context *context, int argc, char **argv);
+
+#endif

@@ -1,0 +1,58 @@
+/* Configuration and connection for commands; prints what is wrong to standard error. */
+#include "ctl/session.h"
+
+#include <stdio.h>
+
+#include "db/migrate.h"
+
+static void print_mistakes(const struct mistakes *mistakes)
+{
+    for (size_t i = 0; i < mistakes_count(mistakes); i++) {
+        const struct mistake *mistake = mistakes_get(mistakes, i);
+
+        if (!mistake->warning)
+            fprintf(stderr, "%s:%d: %s\n", mistake->file, mistake->line, mistake->text);
+    }
+}
+
+struct config *session_config(const struct context *context)
+{
+    struct mistakes *mistakes = mistakes_new();
+    struct config *config = config_read(context->config_path, mistakes);
+
+    if (!config)
+        print_mistakes(mistakes);
+    mistakes_free(mistakes);
+    return config;
+}
+
+struct db *session_connect(const struct context *context, bool any_schema, int *code)
+{
+    struct config *config = session_config(context);
+    struct err err = {0};
+    struct db *db;
+
+    *code = EXIT_BAD_CONFIG;
+    if (!config)
+        return NULL;
+    db = db_new(&(struct db_options){.conninfo = config->database.ptr,
+                                     .application_name = "inboxctl",
+                                     .settings = "SET lock_timeout = '10s'"});
+    config_unref(config);
+    if (db_connect(db, &err) < 0 || (!any_schema && migrate_check(db, &err) < 0)) {
+        fprintf(stderr, "inboxctl: %s\n", err.text);
+        *code = err.kind == ERR_AGAIN ? EXIT_UNREACHABLE : EXIT_FAILED;
+        db_free(db);
+        return NULL;
+    }
+    *code = EXIT_DONE;
+    return db;
+}
+
+int session_failed(const char *command, const struct db *db, const struct err *err)
+{
+    bool server_said = db_sqlstate(db)[0] != '\0' && db_message(db)[0] != '\0';
+
+    fprintf(stderr, "inboxctl: %s: %s\n", command, server_said ? db_message(db) : err->text);
+    return err->kind == ERR_AGAIN ? EXIT_UNREACHABLE : EXIT_FAILED;
+}
