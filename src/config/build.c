@@ -105,3 +105,34 @@ void build_default(const struct build *build, const struct key *key, int line, v
     entry.value = str_from(key->default_text);
     build_member(build, &entry, object);
 }
+
+static bool same_setting(const struct setting *a, const struct setting *b)
+{
+    return !a->text.ptr == !b->text.ptr && str_equal(a->text, b->text);
+}
+
+bool build_same(const struct key *key, const void *a, const void *b)
+{
+    const char *x = (const char *)a + key->member, *y = (const char *)b + key->member;
+
+    switch (key->type) {
+    case KEY_COUNT:
+    case KEY_WORD:
+        return memcmp(x, y, sizeof(int)) == 0;
+    case KEY_SIZE:
+    case KEY_DURATION:
+        return memcmp(x, y, sizeof(int64_t)) == 0;
+    case KEY_TEXT:
+        return str_equal(*(const struct str *)(const void *)x,
+                         *(const struct str *)(const void *)y);
+    case KEY_SETTING:
+        return same_setting((const void *)x, (const void *)y);
+    case KEY_BACKOFF:
+        return memcmp(x, y, sizeof(struct backoff)) == 0;
+    case KEY_ADDRESS:
+    case KEY_SECRET:
+    case KEY_ACTIONS:
+        break; /* lists: whoever owns the list compares them */
+    }
+    return true;
+}

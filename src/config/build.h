@@ -25,6 +25,9 @@ void build_member(const struct build *build, const struct entry *entry, void *ob
 /* The same with the key's default, if it has one. `line` is the section's. */
 void build_default(const struct build *build, const struct key *key, int line, void *object);
 
+/* Whether the key's member is the same in both objects. Not for lists. */
+bool build_same(const struct key *key, const void *a, const void *b);
+
 /* Fills a provider from its section, its preset and the defaults, and checks it. */
 void build_provider(const struct build *build, const struct section *section,
                     struct provider_config *provider);

@@ -271,6 +271,28 @@ static void check_routes(const struct check *check)
     }
 }
 
+/* What {url} stands for: as the provider has it, never rebuilt from a request. */
+static void check_url(const struct check *check)
+{
+    const struct setting *url = &check->provider->public_url;
+    struct str rest = url->text;
+    char shown[VALUE_SHOWN_SIZE];
+    size_t scheme = str_starts(rest, STR("https://"))  ? 8
+                    : str_starts(rest, STR("http://")) ? 7
+                                                       : 0;
+
+    if (!rest.ptr)
+        return;
+    value_show(rest, shown);
+    if (scheme == 0 || rest.len == scheme || rest.ptr[scheme] == '/' ||
+        memchr(rest.ptr, ' ', rest.len) || memchr(rest.ptr, '\t', rest.len) ||
+        memchr(rest.ptr, '?', rest.len) || memchr(rest.ptr, '#', rest.len))
+        mistakes_add(check->build->mistakes, url->file, url->line,
+                     "public_url: %s is not an address without a query; write https://HOST/PATH as "
+                     "the provider was given it",
+                     shown);
+}
+
 static void check_times(const struct check *check)
 {
     const struct provider_config *provider = check->provider;
@@ -313,6 +335,7 @@ void build_provider(const struct build *build, const struct section *section,
     read_secrets(&check);
     read_routes(&check);
     check_secrets(&check);
+    check_url(&check);
     if (known) { /* otherwise a preset might have brought what seems to be missing */
         check_required(&check);
         check_order(&check);

@@ -66,13 +66,13 @@ const struct provider_config *config_provider(const struct config *config, struc
     return NULL;
 }
 
-/* [inboxd] ---------------------------------------------------------------------------------------
+/* [inboxd] --------------------------------------------------------------------------------------
  */
 
 static bool same_address(const struct listen_address *a, const struct listen_address *b)
 {
     return a->kind == b->kind && str_equal(a->host, b->host) && str_equal(a->path, b->path) &&
-           a->port == b->port && (a->kind != LISTEN_TCP || a->port != 0);
+           a->port == b->port;
 }
 
 /* Adds one address; a repeated one is a mistake, since the second could not be bound. */
@@ -87,7 +87,8 @@ static void add_listen(const struct build *build, const struct entry *entry, int
         return;
     }
     for (size_t i = 0; i < config->listen_count; i++) {
-        if (same_address(&config->listens[i], &address)) {
+        if (same_address(&config->listens[i], &address) &&
+            (address.kind != LISTEN_TCP || address.port != 0)) {
             mistakes_add(build->mistakes, entry->file, entry->line,
                          "listen: this address stands in line %d already; write it once", lines[i]);
             return;
@@ -135,6 +136,36 @@ static void build_general(const struct build *build, const struct section *secti
         else
             build_default(build, key, section->line, build->config);
     }
+}
+
+static bool same_listens(const struct config *a, const struct config *b)
+{
+    if (a->listen_count != b->listen_count)
+        return false;
+    for (size_t i = 0; i < a->listen_count; i++) {
+        if (!same_address(&a->listens[i], &b->listens[i]))
+            return false;
+    }
+    return true;
+}
+
+size_t config_needs_restart(const struct config *running, const struct config *wanted,
+                            const char **names, size_t max)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < key_count && count < max; i++) {
+        const struct key *key = &key_table[i];
+        bool same;
+
+        if (!(key->flags & KEY_NEEDS_RESTART))
+            continue;
+        same = key->type == KEY_ADDRESS ? same_listens(running, wanted)
+                                        : build_same(key, running, wanted);
+        if (!same)
+            names[count++] = key->name;
+    }
+    return count;
 }
 
 /* Checks across sections -------------------------------------------------------------------------
@@ -198,25 +229,31 @@ static void check_retention(const struct build *build, const struct section *sec
 static void check_queue(const struct build *build, const struct section *section)
 {
     const struct config *config = build->config;
-    const char *who = "";
-    struct str name = STR_NONE;
+    const struct provider_config *provider = NULL;
     int64_t largest = config->max_body;
+    int line = line_of(section, "queue_max_bytes", "max_body");
     char has[VALUE_TEXT_SIZE], body[VALUE_TEXT_SIZE];
 
     for (size_t i = 0; i < config->provider_count; i++) {
         if (config->providers[i].max_body > largest) {
-            largest = config->providers[i].max_body;
-            name = config->providers[i].name;
-            who = " of provider ";
+            provider = &config->providers[i];
+            largest = provider->max_body;
         }
     }
     if (config->queue_max_bytes == 0 || config->queue_max_bytes >= largest)
         return;
     value_format(KEY_SIZE, config->queue_max_bytes, has);
     value_format(KEY_SIZE, largest, body);
-    mistakes_add(build->mistakes, build->file, line_of(section, "queue_max_bytes", "max_body"),
-                 "queue_max_bytes: %s is less than the max_body%s%.*s, %s; write at least %s", has,
-                 who, STR_ARG(name), body, body);
+    if (provider)
+        mistakes_add(
+            build->mistakes, build->file, line ? line : provider->line,
+            "queue_max_bytes: %s is less than the max_body of [provider %.*s], %s; write at "
+            "least %s",
+            has, STR_ARG(provider->name), body, body);
+    else
+        mistakes_add(build->mistakes, build->file, line,
+                     "queue_max_bytes: %s is less than max_body, %s; write at least %s", has, body,
+                     body);
 }
 
 /* Reading ----------------------------------------------------------------------------------------
@@ -238,9 +275,6 @@ static void build_all(struct build *build, const struct sections *sections)
         arena_alloc(build->arena, (sections->count + 1) * sizeof(struct provider_config));
     for (size_t i = first; i < sections->count; i++)
         build_provider(build, &sections->list[i], &config->providers[config->provider_count++]);
-    if (sections->count == first)
-        mistakes_warn(build->mistakes, build->file, 0,
-                      "there is no [provider NAME] section: every webhook is answered 404");
     check_database(build, general);
     check_retention(build, general);
     check_queue(build, general);
@@ -266,6 +300,9 @@ static struct config *parse(const char *path, char *text, size_t len, bool witho
         snapshot_free(snapshot);
         return NULL;
     }
+    if (snapshot->config.provider_count == 0)
+        mistakes_warn(mistakes, build.file, 0,
+                      "there is no [provider NAME] section: every webhook is answered 404");
     return &snapshot->config;
 }
 

@@ -123,6 +123,11 @@ struct config *config_parse(const char *path, struct str text, struct mistakes *
 struct config *config_ref(const struct config *config);
 void config_unref(const struct config *config); /* takes NULL */
 
+/* What a reload cannot bring into force: the names of keys whose values differ and that need a
+ * restart, at most `max` of them. Returns how many. */
+size_t config_needs_restart(const struct config *running, const struct config *wanted,
+                            const char **names, size_t max);
+
 /* NULL when there is none of that name. */
 const struct provider_config *config_provider(const struct config *config, struct str name);
 

@@ -10,7 +10,7 @@ void ini_init(struct ini *ini, const char *file, char *text, size_t len, struct 
     *ini = (struct ini){.file = file, .at = text, .end = text + len, .mistakes = mistakes};
     if (len > INI_FILE_MAX) {
         mistakes_add(mistakes, file, 0,
-                     "the file has %zu bytes; a configuration has at most 1M (1048576)", len);
+                     "the file has more than 1M (1048576 bytes), which no configuration needs");
         ini->end = text;
     } else if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         ini->at += 3;

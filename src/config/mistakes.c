@@ -57,6 +57,7 @@ static void insert(struct mistakes *mistakes, struct mistake mistake)
     mistakes->count++;
 }
 
+PRINTF_LIKE(5, 0)
 static void add(struct mistakes *mistakes, const char *file, int line, bool warning,
                 const char *fmt, va_list args)
 {

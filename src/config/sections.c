@@ -146,8 +146,7 @@ static bool check_argument(const struct reading *reading, const struct key *key,
     value_show(line->argument, shown);
     if (!(key->flags & KEY_PATTERN)) {
         mistakes_add(reading->mistakes, reading->file, line->line,
-                     "%s takes nothing before \"=\" but has %s; write %s = VALUE", key->name, shown,
-                     key->name);
+                     "%s takes nothing before \"=\"; write %s = VALUE", key->name, key->name);
         return false;
     }
     star = memchr(line->argument.ptr, '*', line->argument.len);

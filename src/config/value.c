@@ -131,7 +131,7 @@ int value_word(const struct key *key, struct str text, int *value, struct err *e
                                 word->word);
     }
     value_show(text, shown);
-    return err_set(err, ERR_INPUT, "%s is not one of its words; write %s", shown, list);
+    return err_set(err, ERR_INPUT, "%s is unknown; write %s", shown, list);
 }
 
 #define ADDRESS_RIGHT                                                                              \
@@ -319,7 +319,8 @@ static bool is_sql_name(struct str name)
 
 int value_action(struct str text, struct err *err)
 {
-    struct str schema, function;
+    struct str name, schema, function;
+    const char *dot;
     char shown[VALUE_SHOWN_SIZE];
 
     if (str_is(text, "ignore"))
@@ -332,8 +333,10 @@ int value_action(struct str text, struct err *err)
     if (!str_starts(text, STR("sql:")))
         return err_set(err, ERR_INPUT, "%s is not an action; write sql:SCHEMA.FUNCTION or ignore",
                        shown);
-    function = (struct str){text.ptr + 4, text.len - 4};
-    schema = memchr(function.ptr, '.', function.len) ? take_part(&function, '.') : STR_NONE;
+    name = (struct str){text.ptr + 4, text.len - 4};
+    dot = memchr(name.ptr, '.', name.len);
+    schema = (struct str){name.ptr, dot ? (size_t)(dot - name.ptr) : 0};
+    function = (struct str){name.ptr + schema.len + 1, dot ? name.len - schema.len - 1 : 0};
     if (!is_sql_name(schema) || !is_sql_name(function))
         return err_set(err, ERR_INPUT,
                        "%s does not name a function; write sql:SCHEMA.FUNCTION, each a lower-case "
