@@ -14,7 +14,7 @@
 
 static int wants_core(void)
 {
-    const char *text = getenv("INBOXD_CORE");
+    const char *text = getenv("INBOXD_CORE"); /* NOLINT(concurrency-mt-unsafe) */
 
     return text && strcmp(text, "1") == 0;
 }
@@ -23,9 +23,9 @@ void process_harden(void)
 {
     const struct rlimit none = {0, 0};
 
-    signal(SIGPIPE, SIG_IGN);
-    mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY);
-    mallopt(M_TOP_PAD, 1024 * 1024);
+    (void)signal(SIGPIPE, SIG_IGN);
+    mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY); /* NOLINT(concurrency-mt-unsafe): no threads yet */
+    mallopt(M_TOP_PAD, 1024 * 1024);        /* NOLINT(concurrency-mt-unsafe) */
     if (wants_core())
         return;
     setrlimit(RLIMIT_CORE, &none);

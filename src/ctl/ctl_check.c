@@ -56,7 +56,7 @@ int ctl_check(const struct context *context, int argc, char **argv)
     errors = mistakes_errors(mistakes);
     warnings = mistakes_count(mistakes) - errors;
     mistakes_free(mistakes);
-    if (errors > 0) {
+    if (errors > 0 || !config) {
         fprintf(stderr, "%s: %zu mistake%s\n", context->config_path, errors,
                 errors == 1 ? "" : "s");
         config_unref(config);

@@ -88,8 +88,8 @@ static void clear_screen(FILE *out)
     time_t seconds = time(NULL);
     struct tm tm;
 
-    localtime_r(&seconds, &tm);
-    strftime(now, sizeof(now), "%F %T", &tm);
+    (void)localtime_r(&seconds, &tm);
+    (void)strftime(now, sizeof(now), "%F %T", &tm);
     fprintf(out, "\033[H\033[2J%s\n\n", now);
 }
 

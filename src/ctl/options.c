@@ -100,7 +100,7 @@ static int set_option(const char *command, const struct option_spec *spec, const
 static void help_and_exit(const char *command)
 {
     command_print_help(command_find(command), stdout);
-    exit(EXIT_DONE);
+    exit(EXIT_DONE); /* NOLINT(concurrency-mt-unsafe) */
 }
 
 int options_parse(const char *command, const struct option_spec *specs, int argc, char **argv,
