@@ -61,6 +61,15 @@ select o.id, o.provider, l.event_id, l.received_at, c.headers, c.payload, 2::sma
   left join lateral (select distinct on (e.id) e.* from inboxd.event_content e where e.id = o.id) c on c.id = o.id
  where o.status = 2;
 
+-- webhook_inbox for "the newest so many": order by id desc limit n walks the ledger from its end and looks up each event
+-- (offset 0 keeps the planner from joining first). Filters on provider, event_id and received_at are the ledger's.
+create view inboxd.recent_events as
+select l.id, l.provider, l.event_id, l.received_at, i.headers, i.payload, i.status, i.attempt, i.next_attempt_at,
+       i.last_error, i.processed_at, i.deferred_since, i.event_type, i.ordering_key, i.payload_repaired, i.body,
+       i.signature_verified, i.source_ip
+  from inboxd.ledger l
+ cross join lateral (select * from inboxd.webhook_inbox w where w.id = l.id offset 0) i;
+
 -- Events whose work was done. A discarded event (its last_error says why) was not processed.
 create view inboxd.processed_events as
 select o.provider, l.event_id, o.processed_at

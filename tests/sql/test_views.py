@@ -84,6 +84,18 @@ def test_an_event_that_is_in_both_places_is_one_row(pg):
     assert pg.rows("select event_id, payload from webhook_inbox") == [("e1", {"id": "e1"})]
 
 
+def test_recent_events_are_the_rows_of_webhook_inbox(pg):
+    store(pg, *"abcdefgh")
+    finish(pg, at_most=2)
+    finish(pg, "dead", at_most=2)
+    finish(pg, "retry", at_most=2)
+    worker = pg.session()
+    claim(worker, at_most=1)
+    inbox = pg.column("select to_jsonb(i) from webhook_inbox i order by id")
+    assert len(inbox) == 8
+    assert pg.column("select to_jsonb(i) from recent_events i order by id") == inbox
+
+
 def test_done_events_outlive_their_content(pg):
     store(pg, "e1")
     finish(pg)
@@ -264,6 +276,10 @@ POINT = [
     "select * from webhook_inbox where provider = 'p0' and event_id = 'evt_500'",
     "select * from processed_events where provider = 'p0' and event_id = 'evt_500'",
 ]
+NEWEST = [
+    "select * from recent_events order by id desc limit 20",
+    "select id, event_id, status from recent_events where provider = 'p3' order by id desc limit 20",
+]
 
 
 def plan_of(pg, query):
@@ -276,10 +292,11 @@ def pages(plan):
 
 
 def check_cost(pg):
-    for queries, most in ((OPERATOR_QUERIES, 1_500), (VIEWS, 60_000), (POINT, 200)):
+    for queries, most in ((OPERATOR_QUERIES, 1_500), (VIEWS, 60_000), (POINT, 200), (NEWEST, 2_000)):
         for query in queries:
             plan = plan_of(pg, query)
             assert not re.search(r"Seq Scan on (outcome|ledger|event_store_0)", plan), plan
+            assert queries is not NEWEST or "Sort" not in plan, plan
             assert pages(plan) < most, plan
             assert "JIT" not in plan, plan
 
@@ -298,6 +315,6 @@ def test_p12_operator_queries_beside_a_million_finished_rows(pg):
     ready(pg, 10_000)
     pg.execute("vacuum analyze inboxd.outcome, inboxd.work, inboxd.ledger, inboxd.event_store")
     check_cost(pg)
-    for query in OPERATOR_QUERIES + VIEWS + POINT:
+    for query in OPERATOR_QUERIES + VIEWS + POINT + NEWEST:
         plan = plan_of(pg, query)
         print(re.search(r"Execution Time: .*", plan)[0], "|", query[:100])
