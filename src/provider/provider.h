@@ -9,26 +9,9 @@
 #include "config/config.h"
 #include "core/event.h"
 #include "core/refusal.h"
+#include "core/request.h"
 
 struct provider;
-
-/* A header field as received; repeated fields are several entries, in order. Names keep the
- * sender's case. */
-struct header {
-    struct str name, value;
-};
-
-/* What the front end hands over; everything is borrowed and outlives the events made from it. */
-struct request {
-    struct str method;
-    struct str target; /* raw, as in the request line */
-    struct str query;  /* raw, without '?'; ptr NULL: none */
-    const struct header *headers;
-    size_t header_count;
-    struct str body;
-    struct str source_ip; /* text form; ptr NULL: unknown (unix socket) */
-    int64_t received_us;  /* wall clock, us since 1970 */
-};
 
 /* NULL and mistakes (with file and line) when the section cannot work: unknown scheme, bad
  * template, bad source, a secret that does not decode. Borrows `config`, which the caller keeps

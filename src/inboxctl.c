@@ -1,0 +1,53 @@
+/* inboxctl: everything an operator types. Reads the options before the command, then hands over to
+ * its row of the table. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/command.h"
+
+#define DEFAULT_CONFIG "/etc/inboxd/inboxd.conf"
+
+/* Options that stand before the command. Returns the index of the command's word. */
+static int read_options(int argc, char **argv, struct context *context)
+{
+    int i;
+
+    for (i = 1; i < argc && argv[i][0] == '-'; i++) {
+        if (strcmp(argv[i], "--version") == 0) {
+            puts("inboxctl " INBOXD_VERSION);
+            exit(EXIT_DONE);
+        }
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            command_print_list(stdout);
+            exit(EXIT_DONE);
+        }
+        if (strncmp(argv[i], "--config=", 9) == 0) {
+            context->config_path = argv[i] + 9;
+        } else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc) {
+            context->config_path = argv[++i];
+        } else {
+            fprintf(stderr, "inboxctl: unknown option \"%s\"; try: inboxctl --help\n", argv[i]);
+            exit(EXIT_USAGE);
+        }
+    }
+    return i;
+}
+
+int main(int argc, char **argv)
+{
+    struct context context = {.config_path = DEFAULT_CONFIG, .out = stdout};
+    const struct command *command;
+    int first = read_options(argc, argv, &context);
+
+    if (first == argc) {
+        command_print_list(stderr);
+        return EXIT_USAGE;
+    }
+    command = command_find(argv[first]);
+    if (!command) {
+        fprintf(stderr, "inboxctl: unknown command \"%s\"; try: inboxctl --help\n", argv[first]);
+        return EXIT_USAGE;
+    }
+    return command->run(&context, argc - first, argv + first);
+}

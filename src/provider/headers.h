@@ -1,0 +1,16 @@
+/* Headers as they are stored: a JSON object, names in lower case, repeated fields joined by ", " in
+ * the order received. Headers that carry secrets are "[redacted]"; bytes that are not text are made
+ * safe. */
+#ifndef PROVIDER_HEADERS_H
+#define PROVIDER_HEADERS_H
+
+#include "base/buf.h"
+#include "core/request.h"
+
+/* Appends the object to `out`. */
+void headers_put_json(const struct request *request, struct buf *out);
+
+/* Whether a header's value is a secret of the sender's, by its name. */
+bool header_is_secret(struct str name);
+
+#endif

@@ -1,0 +1,279 @@
+/* A provider's section, compiled: its scheme, its sources with all their pointers in one set, so
+ * that a body is scanned once. */
+#include "provider/provider.h"
+
+#include <stdlib.h>
+
+#include "base/codec.h"
+#include "base/digest.h"
+#include "base/json.h"
+#include "provider/headers.h"
+#include "provider/source.h"
+#include "verify/verify.h"
+
+struct provider {
+    const struct provider_config *config; /* borrowed */
+    struct verify_scheme *scheme;         /* NULL: verify = none */
+    struct arena *arena;                  /* sources and pointers */
+    const struct source *event_id, *event_type, *key;
+    struct pointer_list pointers;
+    struct json_paths *paths; /* NULL: no source reads the body */
+    struct buf headers;       /* scratch, used again for every request */
+};
+
+/* ---- compiling ---- */
+
+struct compiler {
+    const struct provider_config *config;
+    struct mistakes *mistakes;
+};
+
+/* Which setting of the section a mistake of the scheme belongs to. */
+static const struct setting *setting_of(const struct provider_config *config,
+                                        enum verify_field field, size_t index)
+{
+    switch (field) {
+    case VERIFY_ALGORITHM:
+        return &config->verify;
+    case VERIFY_SIGNATURE:
+        return &config->signature;
+    case VERIFY_TIMESTAMP:
+        return &config->timestamp;
+    case VERIFY_SIGNED:
+        return &config->signed_template;
+    case VERIFY_SECRET:
+        return index < config->secret_count ? &config->secret_settings[index] : NULL;
+    case VERIFY_SECRET_ENCODING:
+        return &config->secret_encoding;
+    case VERIFY_PUBLIC_URL:
+        return &config->public_url;
+    }
+    return NULL;
+}
+
+static const char *name_of(enum verify_field field)
+{
+    static const char *const names[] = {
+        [VERIFY_ALGORITHM] = "verify",     [VERIFY_SIGNATURE] = "signature",
+        [VERIFY_TIMESTAMP] = "timestamp",  [VERIFY_SIGNED] = "signed",
+        [VERIFY_SECRET] = "secret",        [VERIFY_SECRET_ENCODING] = "secret_encoding",
+        [VERIFY_PUBLIC_URL] = "public_url"};
+
+    return names[field];
+}
+
+static void note_mistake(void *argument, enum verify_field field, size_t index, const char *text)
+{
+    const struct compiler *compiler = argument;
+    const struct provider_config *config = compiler->config;
+    const struct setting *setting = setting_of(config, field, index);
+    bool placed = setting && setting->line > 0;
+
+    mistakes_add(compiler->mistakes, placed ? setting->file : config->file,
+                 placed ? setting->line : config->line, "provider \"%.*s\": %s %s",
+                 STR_ARG(config->name), name_of(field), text);
+}
+
+static struct verify_scheme *compile_scheme(const struct provider_config *config,
+                                            struct mistakes *mistakes)
+{
+    struct compiler compiler = {config, mistakes};
+    struct str *secrets = mem_alloc((config->secret_count + 1) * sizeof(*secrets));
+    struct verify_spec spec = {
+        .algorithm = config->verify.text,
+        .signature = config->signature.text,
+        .timestamp = config->timestamp.text,
+        .signed_template = config->signed_template.text,
+        .secret_encoding = config->secret_encoding.text,
+        .public_url = config->public_url.text,
+        .tolerance_ms = config->tolerance_ms,
+        .secrets = secrets,
+        .secret_count = config->secret_count,
+    };
+    struct verify_scheme *scheme;
+
+    for (size_t i = 0; i < config->secret_count; i++)
+        secrets[i] = secret_reveal(config->secrets[i]);
+    scheme = verify_scheme_new(&spec, note_mistake, &compiler);
+    free(secrets);
+    return scheme;
+}
+
+static const struct source *compile_source(struct provider *provider, const char *key,
+                                           const struct setting *setting, struct mistakes *mistakes,
+                                           bool *failed)
+{
+    const struct source *source;
+    struct err err = {0};
+
+    if (!setting->text.ptr)
+        return NULL;
+    source = source_new(setting->text, &provider->pointers, provider->arena, &err);
+    if (!source) {
+        mistakes_add(mistakes, setting->file, setting->line, "provider \"%.*s\": %s: %s",
+                     STR_ARG(provider->config->name), key, err.text);
+        *failed = true;
+    }
+    return source;
+}
+
+static bool compile_sources(struct provider *provider, struct mistakes *mistakes)
+{
+    const struct provider_config *config = provider->config;
+    struct err err = {0};
+    bool failed = false;
+
+    provider->event_id = compile_source(provider, "event_id", &config->event_id, mistakes, &failed);
+    provider->event_type =
+        compile_source(provider, "event_type", &config->event_type, mistakes, &failed);
+    provider->key = compile_source(provider, "key", &config->key, mistakes, &failed);
+    if (!failed && !provider->event_id) {
+        mistakes_add(
+            mistakes, config->file, config->line,
+            "provider \"%.*s\": event_id is missing; write, for example, event_id = body:/id",
+            STR_ARG(config->name));
+        failed = true;
+    }
+    if (!failed && provider->pointers.count) {
+        provider->paths = json_paths_new(provider->pointers.texts, provider->pointers.count, &err);
+        if (!provider->paths) {
+            mistakes_add(mistakes, config->file, config->line, "provider \"%.*s\": %s",
+                         STR_ARG(config->name), err.text);
+            failed = true;
+        }
+    }
+    return !failed;
+}
+
+struct provider *provider_new(const struct provider_config *config, struct mistakes *mistakes)
+{
+    struct provider *provider = mem_alloc(sizeof(*provider));
+    bool signs = !str_is(config->verify.text, "none"), well;
+
+    provider->config = config;
+    provider->arena = arena_new(1024);
+    buf_init(&provider->headers, BUF_NO_CAP);
+    well = compile_sources(provider, mistakes);
+    if (signs)
+        provider->scheme = compile_scheme(config, mistakes);
+    if (well && (provider->scheme || !signs))
+        return provider;
+    provider_free(provider);
+    return NULL;
+}
+
+void provider_free(struct provider *provider)
+{
+    if (!provider)
+        return;
+    verify_scheme_free(provider->scheme);
+    json_paths_free(provider->paths);
+    buf_release(&provider->headers);
+    arena_free(provider->arena);
+    free(provider);
+}
+
+const struct provider_config *provider_config(const struct provider *provider)
+{
+    return provider->config;
+}
+
+/* ---- reading ---- */
+
+enum refusal provider_verify(struct provider *provider, const struct request *request,
+                             bool *verified)
+{
+    if (!provider->scheme) {
+        *verified = false;
+        return REFUSAL_NONE;
+    }
+    switch (verify_request(provider->scheme, request, NULL)) {
+    case VERIFY_VALID:
+        *verified = true;
+        return REFUSAL_NONE;
+    case VERIFY_MISSING:
+        return REFUSAL_MISSING_SIGNATURE;
+    case VERIFY_STALE:
+        return REFUSAL_STALE_TIMESTAMP;
+    case VERIFY_BAD:
+        break;
+    }
+    return REFUSAL_BAD_SIGNATURE;
+}
+
+/* The body as the provider's format has it: what its pointers name, and the text for `payload`. */
+static enum refusal read_body(const struct provider *provider, const struct request *request,
+                              struct json_value *values, struct event *event, struct arena *arena)
+{
+    struct json_scan scan;
+
+    if (provider->config->format != FORMAT_JSON)
+        return REFUSAL_NONE;
+    if (!json_scan(request->body, provider->paths, JSON_DEPTH_DEFAULT, &scan,
+                   provider->paths ? values : NULL))
+        return REFUSAL_INVALID_JSON;
+    event->has_payload = true;
+    event->payload_repaired = scan.needs_repair;
+    if (scan.needs_repair)
+        event->document = json_repair(scan.value.text, arena);
+    else if (scan.had_bom)
+        event->document = scan.value.text;
+    return REFUSAL_NONE;
+}
+
+static struct str optional_value(const struct source *source, const struct source_input *input)
+{
+    return source ? source_value(source, input) : STR_NONE;
+}
+
+enum refusal provider_parse(struct provider *provider, const struct request *request, bool verified,
+                            struct arena *arena, struct event *event)
+{
+    struct json_value values[JSON_PATHS_MAX];
+    char sha256_hex[CODEC_HEX_SIZE(EVENT_SHA256_SIZE)];
+    struct event read = {.provider = provider->config->name,
+                         .body = request->body,
+                         .source_ip = request->source_ip,
+                         .signature_verified = verified};
+    struct source_input input = {.request = request, .arena = arena};
+    enum refusal refusal = read_body(provider, request, values, &read, arena);
+
+    if (refusal != REFUSAL_NONE)
+        return refusal;
+    digest_sha256(request->body, read.body_sha256);
+    codec_hex_encode(read.body_sha256, EVENT_SHA256_SIZE, sha256_hex);
+    input.body_sha256_hex = arena_copy(arena, str_from(sha256_hex));
+    input.values = read.has_payload ? values : NULL;
+    read.id = source_value(provider->event_id, &input);
+    if (!read.id.ptr)
+        return REFUSAL_MISSING_EVENT_ID;
+    read.type = optional_value(provider->event_type, &input);
+    read.key = optional_value(provider->key, &input);
+    buf_clear(&provider->headers);
+    headers_put_json(request, &provider->headers);
+    read.headers = arena_copy(arena, buf_str(&provider->headers));
+    read.class = WORK_SQL;
+    *event = read;
+    return REFUSAL_NONE;
+}
+
+enum refusal provider_read(struct provider *provider, const struct request *request,
+                           struct arena *arena, struct event *event)
+{
+    bool verified = false;
+    enum refusal refusal = provider_verify(provider, request, &verified);
+
+    return refusal != REFUSAL_NONE ? refusal
+                                   : provider_parse(provider, request, verified, arena, event);
+}
+
+int provider_sign(struct provider *provider, struct request *request, int64_t age_s, bool bad,
+                  struct arena *arena, struct header *headers, size_t max_headers, size_t *count,
+                  struct err *err)
+{
+    *count = 0;
+    if (!provider->scheme)
+        return 0;
+    return verify_sign(provider->scheme, request, age_s, bad, arena, headers, max_headers, count,
+                       err);
+}

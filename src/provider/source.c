@@ -1,0 +1,302 @@
+/* The sources grammar, and the rule that makes any value an identity. */
+#include "provider/source.h"
+
+#include "base/codec.h"
+#include "base/digest.h"
+#include "base/utf8.h"
+
+#define TERMS_MAX 8
+
+enum term_kind { TERM_BODY, TERM_HEADER, TERM_QUERY, TERM_SHA256, TERM_LITERAL };
+
+struct term {
+    enum term_kind kind;
+    size_t pointer; /* TERM_BODY */
+    struct str text;
+    bool joined; /* continues the alternative of the term before */
+};
+
+struct source {
+    struct term terms[TERMS_MAX];
+    size_t count;
+};
+
+/* ---- compiling ---- */
+
+static void skip_blanks(struct str *rest)
+{
+    *rest = str_trim(*rest);
+}
+
+static bool take(struct str *rest, const char *text)
+{
+    struct str wanted = str_from(text);
+
+    if (!str_starts(*rest, wanted))
+        return false;
+    rest->ptr += wanted.len;
+    rest->len -= wanted.len;
+    return true;
+}
+
+/* Up to a blank; pointers and names hold none. */
+static struct str take_word(struct str *rest)
+{
+    struct str word = {rest->ptr, 0};
+
+    while (word.len < rest->len && rest->ptr[word.len] != ' ' && rest->ptr[word.len] != '\t')
+        word.len++;
+    rest->ptr += word.len;
+    rest->len -= word.len;
+    return word;
+}
+
+static int add_pointer(struct pointer_list *pointers, struct str pointer, struct arena *arena,
+                       size_t *number, struct err *err)
+{
+    for (size_t i = 0; i < pointers->count; i++) {
+        if (str_equal(pointers->texts[i], pointer)) {
+            *number = i;
+            return 0;
+        }
+    }
+    if (pointers->count == JSON_PATHS_MAX)
+        return err_set(err, ERR_INPUT,
+                       "the sources of a provider name more than %d members of the body",
+                       JSON_PATHS_MAX);
+    *number = pointers->count;
+    pointers->texts[pointers->count++] = arena_copy(arena, pointer);
+    return 0;
+}
+
+static int literal_parse(struct str *rest, struct term *term, struct arena *arena, struct err *err)
+{
+    const char *end = memchr(rest->ptr, '\'', rest->len);
+    size_t len = end ? (size_t)(end - rest->ptr) : 0;
+
+    if (!end || len == 0)
+        return err_set(err, ERR_INPUT, "a literal is written between two ' and is not empty");
+    term->kind = TERM_LITERAL;
+    term->text = arena_copy(arena, (struct str){rest->ptr, len});
+    rest->ptr += len + 1;
+    rest->len -= len + 1;
+    return 0;
+}
+
+static int named_parse(struct str *rest, enum term_kind kind, struct term *term,
+                       struct arena *arena, struct err *err)
+{
+    struct str word = take_word(rest);
+
+    if (word.len == 0)
+        return err_set(err, ERR_INPUT, "%s wants a name",
+                       kind == TERM_HEADER ? "header:" : "query:");
+    term->kind = kind;
+    term->text = arena_copy(arena, word);
+    return 0;
+}
+
+static int term_parse(struct str *rest, struct term *term, struct pointer_list *pointers,
+                      struct arena *arena, struct err *err)
+{
+    struct json_paths *paths;
+    struct str word;
+
+    if (take(rest, "'"))
+        return literal_parse(rest, term, arena, err);
+    if (take(rest, "header:"))
+        return named_parse(rest, TERM_HEADER, term, arena, err);
+    if (take(rest, "query:"))
+        return named_parse(rest, TERM_QUERY, term, arena, err);
+    if (take(rest, "body:")) {
+        word = take_word(rest);
+        paths = json_paths_new(&word, 1, err);
+        if (!paths)
+            return err_prefix(err, "body:%.*s", STR_ARG(word));
+        json_paths_free(paths);
+        term->kind = TERM_BODY;
+        return add_pointer(pointers, word, arena, &term->pointer, err);
+    }
+    word = take_word(rest);
+    if (str_is(word, "sha256")) {
+        term->kind = TERM_SHA256;
+        return 0;
+    }
+    return err_set(
+        err, ERR_INPUT,
+        "\"%.*s\" is no source; write body:/POINTER, header:NAME, query:NAME, sha256 or 'literal'",
+        STR_ARG(word));
+}
+
+const struct source *source_new(struct str text, struct pointer_list *pointers, struct arena *arena,
+                                struct err *err)
+{
+    struct source *source = arena_alloc(arena, sizeof(*source));
+    struct str rest = text;
+    bool joined = false;
+
+    for (;;) {
+        struct term *term = &source->terms[source->count];
+
+        if (source->count == TERMS_MAX) {
+            err_set(err, ERR_INPUT, "has more than %d parts", TERMS_MAX);
+            return NULL;
+        }
+        skip_blanks(&rest);
+        if (term_parse(&rest, term, pointers, arena, err) < 0)
+            return NULL;
+        term->joined = joined;
+        source->count++;
+        skip_blanks(&rest);
+        if (rest.len == 0)
+            return source;
+        joined = take(&rest, "+");
+        if (!joined && !take(&rest, "|")) {
+            err_set(err, ERR_INPUT,
+                    "cannot read \"%.*s\"; parts are joined with \" + \", alternatives stand after "
+                    "\" | \"",
+                    STR_ARG(rest));
+            return NULL;
+        }
+    }
+}
+
+bool source_reads_body(const struct source *source)
+{
+    for (size_t i = 0; source && i < source->count; i++)
+        if (source->terms[i].kind == TERM_BODY)
+            return true;
+    return false;
+}
+
+/* ---- reading ---- */
+
+static struct str digest_text(struct str bytes, struct arena *arena)
+{
+    unsigned char sha256[32];
+    char *text = arena_bytes(arena, 7 + CODEC_HEX_SIZE(32));
+
+    digest_sha256(bytes, sha256);
+    memcpy(text, "sha256:", 7);
+    codec_hex_encode(sha256, sizeof(sha256), text + 7);
+    return (struct str){text, 7 + 64};
+}
+
+/* What cannot be stored as text becomes its digest. */
+static struct str as_text(struct str bytes, struct arena *arena)
+{
+    if (memchr(bytes.ptr, '\0', bytes.len) || !utf8_valid(bytes))
+        return digest_text(bytes, arena);
+    return bytes;
+}
+
+static struct str json_value_text(const struct json_value *value, struct arena *arena)
+{
+    struct json_text text;
+
+    switch (value->kind) {
+    case JSON_KIND_NUMBER:
+    case JSON_KIND_TRUE:
+    case JSON_KIND_FALSE:
+        return value->text;
+    case JSON_KIND_STRING:
+        text = json_string_text(value->text, arena);
+        return text.nul || text.lone_surrogate ? digest_text(text.bytes, arena) : text.bytes;
+    case JSON_KIND_ABSENT:
+    case JSON_KIND_NULL:
+    case JSON_KIND_OBJECT:
+    case JSON_KIND_ARRAY:
+        break;
+    }
+    return STR_NONE;
+}
+
+static struct str query_text(const struct request *request, struct str name, struct arena *arena)
+{
+    struct str raw;
+    ssize_t len;
+    char *text;
+
+    if (!request_query(request, name, &raw))
+        return STR_NONE;
+    text = arena_bytes(arena, raw.len + 1);
+    len = codec_percent_decode(raw, text);
+    return len < 0 ? STR_NONE : as_text((struct str){text, (size_t)len}, arena);
+}
+
+/* Absent: ptr NULL or no bytes. */
+static struct str term_value(const struct term *term, const struct source_input *input)
+{
+    struct str value = STR_NONE;
+
+    switch (term->kind) {
+    case TERM_BODY:
+        return input->values ? json_value_text(&input->values[term->pointer], input->arena)
+                             : STR_NONE;
+    case TERM_HEADER:
+        return request_header(input->request, term->text, &value) == 1
+                   ? as_text(value, input->arena)
+                   : STR_NONE;
+    case TERM_QUERY:
+        return query_text(input->request, term->text, input->arena);
+    case TERM_SHA256:
+        return input->body_sha256_hex;
+    case TERM_LITERAL:
+        return term->text;
+    }
+    return STR_NONE;
+}
+
+static size_t escaped_len(struct str part)
+{
+    size_t len = part.len;
+
+    for (size_t i = 0; i < part.len; i++)
+        len += part.ptr[i] == ':' || part.ptr[i] == '\\';
+    return len;
+}
+
+static char *put_escaped(char *out, struct str part)
+{
+    for (size_t i = 0; i < part.len; i++) {
+        if (part.ptr[i] == ':' || part.ptr[i] == '\\')
+            *out++ = '\\';
+        *out++ = part.ptr[i];
+    }
+    return out;
+}
+
+static struct str join(const struct str *parts, size_t count, struct arena *arena)
+{
+    size_t len = count - 1;
+    char *text, *out;
+
+    for (size_t i = 0; i < count; i++)
+        len += escaped_len(parts[i]);
+    text = out = arena_bytes(arena, len);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            *out++ = ':';
+        out = put_escaped(out, parts[i]);
+    }
+    return (struct str){text, len};
+}
+
+struct str source_value(const struct source *source, const struct source_input *input)
+{
+    for (size_t first = 0, next; first < source->count; first = next) {
+        struct str parts[TERMS_MAX], value;
+        bool exists = true;
+
+        for (next = first; next < source->count && (next == first || source->terms[next].joined);
+             next++) {
+            parts[next - first] = term_value(&source->terms[next], input);
+            exists = exists && parts[next - first].ptr && parts[next - first].len > 0;
+        }
+        if (!exists)
+            continue;
+        value = next - first == 1 ? parts[0] : join(parts, next - first, input->arena);
+        return value.len > SOURCE_VALUE_MAX ? digest_text(value, input->arena) : value;
+    }
+    return STR_NONE;
+}

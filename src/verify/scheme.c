@@ -1,0 +1,245 @@
+/* Compiling a scheme: every text is read, every contradiction is reported, and only then the scheme
+ * exists. The rules that make a scheme safe are checked here, at load, so that an unsafe one never
+ * sees a request. */
+#include "verify/scheme.h"
+
+#include <stdlib.h>
+
+#include "base/codec.h"
+
+#define SECRET_MIN 8 /* decoded bytes; less is a mistake, not a key */
+
+static const struct {
+    const char *name;
+    enum digest digest;
+    bool keyed;
+} algorithms[] = {
+    {"hmac-sha1", DIGEST_SHA1, true},
+    {"hmac-sha256", DIGEST_SHA256, true},
+    {"hmac-sha512", DIGEST_SHA512, true},
+    {"sha256", DIGEST_SHA256, false},
+};
+
+bool verify_knows(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(algorithms); i++)
+        if (str_is(name, algorithms[i].name))
+            return true;
+    return false;
+}
+
+/* ---- secrets ---- */
+
+bool secret_encoding_known(struct str encoding)
+{
+    return str_is(encoding, "raw") || str_is(encoding, "hex") || str_is(encoding, "base64") ||
+           str_is(encoding, "whsec");
+}
+
+/* Base64 as people paste it: either alphabet, padding or not. "whsec": the prefix may be there or
+ * not (Standard Webhooks specification). */
+static ssize_t decode_bytes(struct str encoding, struct str text, unsigned char *out, size_t max)
+{
+    if (str_is(encoding, "hex"))
+        return codec_hex_decode(text, out, max);
+    if (str_is(encoding, "whsec") && str_starts(text, STR("whsec_"))) {
+        text.ptr += 6;
+        text.len -= 6;
+    }
+    return codec_base64_decode(text, BASE64_EITHER_ALPHABET | BASE64_PADDING_OPTIONAL, out, max);
+}
+
+struct secret *secret_decode(struct str encoding, struct str text, struct err *err)
+{
+    unsigned char bytes[4096];
+    struct secret *secret = NULL;
+    ssize_t len;
+
+    if (!encoding.ptr || str_is(encoding, "raw")) {
+        if (text.len < SECRET_MIN) {
+            err_set(err, ERR_INPUT, "the secret has %zu bytes; it needs at least %d", text.len,
+                    SECRET_MIN);
+            return NULL;
+        }
+        return secret_new(text);
+    }
+    len = decode_bytes(encoding, text, bytes, sizeof(bytes));
+    if (len < 0)
+        err_set(err, ERR_INPUT, "the secret is not %s%s",
+                str_is(encoding, "hex") ? "hexadecimal" : "base64",
+                str_is(encoding, "whsec")
+                    ? " (after an optional \"whsec_\"); copy it as the provider shows it"
+                    : "");
+    else if (len < SECRET_MIN)
+        err_set(err, ERR_INPUT, "the secret decodes to %zd bytes; it needs at least %d", len,
+                SECRET_MIN);
+    else
+        secret = secret_new((struct str){(const char *)bytes, (size_t)len});
+    secret_wipe(bytes, sizeof(bytes));
+    return secret;
+}
+
+/* ---- compiling ---- */
+
+struct compiler {
+    struct verify_scheme *scheme;
+    const struct verify_spec *spec;
+    verify_report *report;
+    void *argument;
+    bool failed;
+};
+
+static void complain(struct compiler *compiler, enum verify_field field, size_t index,
+                     const char *text)
+{
+    compiler->failed = true;
+    compiler->report(compiler->argument, field, index, text);
+}
+
+static void compile_algorithm(struct compiler *compiler)
+{
+    for (size_t i = 0; i < ARRAY_LEN(algorithms); i++) {
+        if (str_is(compiler->spec->algorithm, algorithms[i].name)) {
+            compiler->scheme->digest = algorithms[i].digest;
+            compiler->scheme->keyed = algorithms[i].keyed;
+            return;
+        }
+    }
+    complain(compiler, VERIFY_ALGORITHM, 0,
+             "is no algorithm; there are hmac-sha1, hmac-sha256, hmac-sha512 and sha256");
+}
+
+/* A text that must be there, and its parser. */
+static void compile_text(struct compiler *compiler, enum verify_field field, struct str text,
+                         int (*parse)(struct verify_scheme *scheme, struct str text,
+                                      struct err *err),
+                         const char *example)
+{
+    struct err err = {0};
+
+    if (!text.ptr)
+        complain(compiler, field, 0, example);
+    else if (parse(compiler->scheme, text, &err) < 0)
+        complain(compiler, field, 0, err.text);
+}
+
+static void compile_secrets(struct compiler *compiler)
+{
+    const struct verify_spec *spec = compiler->spec;
+    struct verify_scheme *scheme = compiler->scheme;
+
+    if (spec->secret_encoding.ptr && !secret_encoding_known(spec->secret_encoding)) {
+        complain(compiler, VERIFY_SECRET_ENCODING, 0, "is one of raw, hex, base64, whsec");
+        return;
+    }
+    if (spec->secret_count == 0)
+        complain(compiler, VERIFY_SECRET, 0, "a secret is missing; write secret = file:PATH");
+    scheme->secrets = mem_alloc((spec->secret_count + 1) * sizeof(struct secret *));
+    for (size_t i = 0; i < spec->secret_count; i++) {
+        struct err err = {0};
+        struct secret *secret = secret_decode(spec->secret_encoding, spec->secrets[i], &err);
+
+        if (secret)
+            scheme->secrets[scheme->secret_count++] = secret;
+        else
+            complain(compiler, VERIFY_SECRET, i, err.text);
+    }
+}
+
+/* Safety rules over the whole. */
+static void check_whole(struct compiler *compiler)
+{
+    const struct verify_scheme *scheme = compiler->scheme;
+    const struct template *template = &scheme->template;
+    bool covers_body = template_has(template, PART_BODY) || template_has(template, PART_SHA256HEX);
+
+    if (!covers_body)
+        complain(
+            compiler, VERIFY_SIGNED, 0,
+            "does not cover the body; without {body} or {sha256hex:body} anybody could change it");
+    if (template_has(template, PART_TS) && !scheme->time.used)
+        complain(compiler, VERIFY_SIGNED, 0, "uses {ts}, but there is no `timestamp`");
+    if (scheme->time.used && !template_has(template, PART_TS) &&
+        (scheme->time.item || scheme->time.place.kind != PLACE_JSON))
+        complain(compiler, VERIFY_TIMESTAMP, 0,
+                 "is not signed, so anybody could change it; `signed` has to use {ts}");
+    if (template_has(template, PART_URL) && !scheme->public_url.ptr)
+        complain(compiler, VERIFY_PUBLIC_URL, 0,
+                 "is missing, but `signed` uses {url}; write the URL as the provider knows it");
+    if (scheme->keyed && template_has(template, PART_SECRET))
+        complain(compiler, VERIFY_SIGNED, 0, "uses {secret}, which is only for verify = sha256");
+    if (!scheme->keyed && !template_has(template, PART_SECRET))
+        complain(compiler, VERIFY_SIGNED, 0, "has to use {secret}, or anybody could sign");
+    if (scheme->time.item && !scheme->signature.split)
+        complain(compiler, VERIFY_TIMESTAMP, 0,
+                 "is an item of a list, but `signature` does not split one");
+}
+
+static void make_contexts(struct verify_scheme *scheme)
+{
+    struct err err;
+
+    scheme->digesters = mem_alloc((scheme->secret_count + 1) * sizeof(struct digester *));
+    for (size_t i = 0; i < scheme->secret_count; i++)
+        scheme->digesters[i] =
+            scheme->keyed ? digester_new_keyed(scheme->digest, secret_reveal(scheme->secrets[i]))
+                          : digester_new(scheme->digest);
+    if (scheme->pointer_count)
+        scheme->paths = json_paths_new(scheme->pointers, scheme->pointer_count, &err);
+}
+
+static void check_pointers(struct compiler *compiler)
+{
+    struct json_paths *paths;
+    struct err err = {0};
+
+    paths = json_paths_new(compiler->scheme->pointers, compiler->scheme->pointer_count, &err);
+    if (!paths)
+        complain(compiler, VERIFY_SIGNED, 0, err.text);
+    json_paths_free(paths);
+}
+
+struct verify_scheme *verify_scheme_new(const struct verify_spec *spec, verify_report *report,
+                                        void *argument)
+{
+    struct verify_scheme *scheme = mem_alloc(sizeof(*scheme));
+    struct compiler compiler = {scheme, spec, report, argument, false};
+
+    scheme->arena = arena_new(1024);
+    scheme->tolerance_us = spec->tolerance_ms * 1000;
+    scheme->public_url = arena_copy(scheme->arena, spec->public_url);
+    compile_algorithm(&compiler);
+    compile_text(&compiler, VERIFY_SIGNATURE, spec->signature, signature_parse,
+                 "is missing; write, for example, signature = header:X-Signature hex");
+    if (spec->timestamp.ptr)
+        compile_text(&compiler, VERIFY_TIMESTAMP, spec->timestamp, time_parse, "");
+    compile_text(&compiler, VERIFY_SIGNED, spec->signed_template, template_parse,
+                 "is missing; write, for example, signed = {body}");
+    compile_secrets(&compiler);
+    if (!compiler.failed)
+        check_whole(&compiler);
+    if (!compiler.failed && scheme->pointer_count)
+        check_pointers(&compiler);
+    if (compiler.failed) {
+        verify_scheme_free(scheme);
+        return NULL;
+    }
+    make_contexts(scheme);
+    return scheme;
+}
+
+void verify_scheme_free(struct verify_scheme *scheme)
+{
+    if (!scheme)
+        return;
+    for (size_t i = 0; i < scheme->secret_count; i++) {
+        secret_unref(scheme->secrets[i]);
+        if (scheme->digesters)
+            digester_free(scheme->digesters[i]);
+    }
+    json_paths_free(scheme->paths);
+    free(scheme->secrets);
+    free(scheme->digesters);
+    arena_free(scheme->arena);
+    free(scheme);
+}

@@ -1,0 +1,182 @@
+/* The `signature =` rule: where the offered signatures are and how they are written. */
+#include <string.h>
+
+#include "base/codec.h"
+#include "verify/scheme.h"
+
+struct str scheme_word(struct str *rest)
+{
+    struct str word;
+
+    *rest = str_trim(*rest);
+    word = (struct str){rest->len ? rest->ptr : NULL, 0};
+    while (word.len < rest->len && rest->ptr[word.len] != ' ' && rest->ptr[word.len] != '\t')
+        word.len++;
+    rest->ptr += word.len;
+    rest->len -= word.len;
+    return word;
+}
+
+static bool take_prefix(struct str *word, const char *prefix)
+{
+    size_t len = strlen(prefix);
+
+    if (!str_starts(*word, str_from(prefix)) || word->len == len)
+        return false;
+    word->ptr += len;
+    word->len -= len;
+    return true;
+}
+
+int scheme_pointer(struct verify_scheme *scheme, struct str pointer, size_t *number)
+{
+    for (size_t i = 0; i < scheme->pointer_count; i++) {
+        if (str_equal(scheme->pointers[i], pointer)) {
+            *number = i;
+            return 0;
+        }
+    }
+    if (scheme->pointer_count == JSON_PATHS_MAX)
+        return -1;
+    *number = scheme->pointer_count;
+    scheme->pointers[scheme->pointer_count++] = arena_copy(scheme->arena, pointer);
+    return 0;
+}
+
+int place_parse(struct verify_scheme *scheme, struct str word, struct place *place, struct err *err)
+{
+    struct str name = word;
+
+    if (take_prefix(&name, "header:")) {
+        bool family =
+            name.len > 2 && str_equal((struct str){name.ptr + name.len - 2, 2}, STR("-*"));
+
+        if (family)
+            name.len--;
+        *place = (struct place){family ? PLACE_HEADER_FAMILY : PLACE_HEADER,
+                                arena_copy(scheme->arena, name), 0};
+        return 0;
+    }
+    if (take_prefix(&name, "query:")) {
+        *place = (struct place){PLACE_QUERY, arena_copy(scheme->arena, name), 0};
+        return 0;
+    }
+    if (take_prefix(&name, "json:")) {
+        *place = (struct place){PLACE_JSON, STR_NONE, 0};
+        if (scheme_pointer(scheme, name, &place->pointer) < 0)
+            return err_set(err, ERR_INPUT, "names more than %d members of the body",
+                           JSON_PATHS_MAX);
+        return 0;
+    }
+    return err_set(
+        err, ERR_INPUT,
+        "\"%.*s\" is no place; write header:NAME, header:NAME-*, query:NAME or json:/POINTER",
+        STR_ARG(word));
+}
+
+static int split_parse(struct str word, char *split, struct err *err)
+{
+    static const struct {
+        const char *name;
+        char c;
+    } names[] = {{"comma", ','}, {"space", ' '}, {"semicolon", ';'}};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (str_is(word, names[i].name)) {
+            *split = names[i].c;
+            return 0;
+        }
+    }
+    if (word.len != 1)
+        return err_set(err, ERR_INPUT,
+                       "split wants one character, or comma, space or semicolon; not \"%.*s\"",
+                       STR_ARG(word));
+    *split = word.ptr[0];
+    return 0;
+}
+
+static bool encoding_parse(struct str word, enum encoding *encoding)
+{
+    static const char *const names[] = {
+        [ENCODING_HEX] = "hex", [ENCODING_BASE64] = "base64", [ENCODING_BASE64URL] = "base64url"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (str_is(word, names[i])) {
+            *encoding = (enum encoding)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+int signature_parse(struct verify_scheme *scheme, struct str text, struct err *err)
+{
+    struct signature_rule *rule = &scheme->signature;
+    struct str rest = text, word = scheme_word(&rest);
+    bool encoded = false;
+
+    if (place_parse(scheme, word, &rule->place, err) < 0)
+        return -1;
+    while ((word = scheme_word(&rest)).ptr) {
+        if (str_is(word, "split")) {
+            if (split_parse(scheme_word(&rest), &rule->split, err) < 0)
+                return -1;
+        } else if (str_is(word, "prefix")) {
+            rule->prefix = arena_copy(scheme->arena, scheme_word(&rest));
+            if (!rule->prefix.ptr)
+                return err_set(err, ERR_INPUT, "prefix wants a text");
+        } else if (str_is(word, "repeat")) {
+            if (!str_is(scheme_word(&rest), "any"))
+                return err_set(err, ERR_INPUT, "repeat is written \"repeat any\"");
+            rule->repeat = true;
+        } else if (encoding_parse(word, &rule->encoding)) {
+            encoded = true;
+        } else {
+            return err_set(err, ERR_INPUT,
+                           "cannot use \"%.*s\"; after the place come split CH, prefix TEXT, "
+                           "repeat any, and hex, base64 or base64url",
+                           STR_ARG(word));
+        }
+    }
+    if (!encoded)
+        return err_set(err, ERR_INPUT,
+                       "does not say how the signature is written; add hex, base64 or base64url");
+    return 0;
+}
+
+bool signature_items(const struct signature_rule *rule, struct str value,
+                     bool (*each)(void *argument, struct str item), void *argument)
+{
+    while (value.ptr) {
+        const char *end = rule->split ? memchr(value.ptr, rule->split, value.len) : NULL;
+        struct str item = {value.ptr, end ? (size_t)(end - value.ptr) : value.len};
+
+        if (each(argument, str_trim(item)))
+            return true;
+        if (!end)
+            break;
+        value.len -= item.len + 1;
+        value.ptr = end + 1;
+    }
+    return false;
+}
+
+bool signature_decode(const struct signature_rule *rule, struct str item, unsigned char *out,
+                      size_t size)
+{
+    ssize_t len;
+
+    if (rule->prefix.ptr && !str_starts(item, rule->prefix))
+        return false;
+    item.ptr += rule->prefix.len;
+    item.len -= rule->prefix.len;
+    if (rule->encoding == ENCODING_HEX)
+        len = codec_hex_decode(item, out, size);
+    else
+        len = codec_base64_decode(item,
+                                  rule->encoding == ENCODING_BASE64URL
+                                      ? BASE64_URL | BASE64_PADDING_OPTIONAL
+                                      : BASE64_STRICT,
+                                  out, size);
+    return len == (ssize_t)size;
+}

@@ -1,0 +1,206 @@
+/* The `signed =` template: what the sender's digest is over. Parts are fed one by one; the body is
+ * never copied. */
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/codec.h"
+#include "verify/scheme.h"
+
+static const struct {
+    const char *name; /* a name that ends in ':' takes what follows */
+    enum part_kind kind;
+} part_names[] = {
+    {"body", PART_BODY},        {"ts", PART_TS},          {"method", PART_METHOD},
+    {"url", PART_URL},          {"header:", PART_HEADER}, {"query:", PART_QUERY},
+    {"json:", PART_JSON},       {"secret", PART_SECRET},  {"sha256hex:body", PART_SHA256HEX},
+    {"crc32:body", PART_CRC32},
+};
+
+static int add_part(struct template *template, struct part part, struct err *err)
+{
+    if (template->count == PARTS_MAX)
+        return err_set(err, ERR_INPUT, "has more than %d parts", PARTS_MAX);
+    template->parts[template->count++] = part;
+    return 0;
+}
+
+/* What stands between braces. */
+static int name_parse(struct verify_scheme *scheme, struct str name, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(part_names); i++) {
+        size_t len = strlen(part_names[i].name);
+        bool takes = part_names[i].name[len - 1] == ':';
+        struct part part = {part_names[i].kind, STR_NONE, 0};
+
+        if (takes ? !str_starts(name, str_from(part_names[i].name)) || name.len == len
+                  : !str_is(name, part_names[i].name))
+            continue;
+        if (takes)
+            part.text = arena_copy(scheme->arena, (struct str){name.ptr + len, name.len - len});
+        if (part.kind == PART_JSON && scheme_pointer(scheme, part.text, &part.pointer) < 0)
+            return err_set(err, ERR_INPUT, "names more than %d members of the body",
+                           JSON_PATHS_MAX);
+        return add_part(&scheme->template, part, err);
+    }
+    return err_set(err, ERR_INPUT,
+                   "cannot use {%.*s}; there are {body} {ts} {method} {url} {header:NAME} "
+                   "{query:NAME} {json:/POINTER} {secret} {sha256hex:body} {crc32:body}",
+                   STR_ARG(name));
+}
+
+int template_parse(struct verify_scheme *scheme, struct str text, struct err *err)
+{
+    while (text.len > 0) {
+        const char *open = memchr(text.ptr, '{', text.len), *close;
+        size_t literal = open ? (size_t)(open - text.ptr) : text.len;
+
+        if (literal > 0 &&
+            add_part(&scheme->template,
+                     (struct part){PART_LITERAL,
+                                   arena_copy(scheme->arena, (struct str){text.ptr, literal}), 0},
+                     err) < 0)
+            return -1;
+        if (!open)
+            return 0;
+        close = memchr(open, '}', text.len - literal);
+        if (!close)
+            return err_set(err, ERR_INPUT, "has a { without a }");
+        if (name_parse(scheme, (struct str){open + 1, (size_t)(close - open - 1)}, err) < 0)
+            return -1;
+        text.len -= (size_t)(close + 1 - text.ptr);
+        text.ptr = close + 1;
+    }
+    return 0;
+}
+
+bool template_has(const struct template *template, enum part_kind kind)
+{
+    for (size_t i = 0; i < template->count; i++)
+        if (template->parts[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* ---- feeding ---- */
+
+bool material_json(struct material *material, size_t pointer, struct str *text)
+{
+    const struct json_value *value = &material->values[pointer];
+    struct json_text content;
+
+    switch (value->kind) {
+    case JSON_KIND_NUMBER:
+    case JSON_KIND_TRUE:
+    case JSON_KIND_FALSE:
+        *text = value->text;
+        return true;
+    case JSON_KIND_STRING:
+        if (!material->arena)
+            material->arena = arena_new(4096);
+        content = json_string_text(value->text, material->arena);
+        *text = content.bytes;
+        return !content.lone_surrogate;
+    case JSON_KIND_ABSENT:
+    case JSON_KIND_NULL:
+    case JSON_KIND_OBJECT:
+    case JSON_KIND_ARRAY:
+        break;
+    }
+    return false;
+}
+
+static void feed_url(const struct verify_scheme *scheme, const struct request *request,
+                     struct digester *digester)
+{
+    digester_add(digester, scheme->public_url);
+    if (request->query.ptr) {
+        digester_add(digester, STR("?"));
+        digester_add(digester, request->query);
+    }
+}
+
+static enum verify_result feed_header(const struct request *request, struct str name,
+                                      struct digester *digester)
+{
+    struct str value;
+    size_t found = request_header(request, name, &value);
+
+    if (found == 1)
+        digester_add(digester, value);
+    return found == 1 ? VERIFY_VALID : found == 0 ? VERIFY_MISSING : VERIFY_BAD;
+}
+
+static void feed_body_digest(const struct request *request, enum part_kind kind,
+                             struct digester *digester)
+{
+    unsigned char sha256[32];
+    char text[CODEC_HEX_SIZE(32)];
+
+    if (kind == PART_SHA256HEX) {
+        digest_sha256(request->body, sha256);
+        codec_hex_encode(sha256, sizeof(sha256), text);
+    } else {
+        snprintf(text, sizeof(text), "%lu",
+                 crc32_z(0, (const unsigned char *)request->body.ptr, request->body.len));
+    }
+    digester_add(digester, str_from(text));
+}
+
+static enum verify_result feed_part(const struct verify_scheme *scheme, struct material *material,
+                                    const struct part *part, struct str secret,
+                                    struct digester *digester)
+{
+    struct str text;
+
+    switch (part->kind) {
+    case PART_LITERAL:
+        digester_add(digester, part->text);
+        return VERIFY_VALID;
+    case PART_BODY:
+        digester_add(digester, material->request->body);
+        return VERIFY_VALID;
+    case PART_TS:
+        digester_add(digester, material->timestamp);
+        return VERIFY_VALID;
+    case PART_METHOD:
+        digester_add(digester, material->request->method);
+        return VERIFY_VALID;
+    case PART_URL:
+        feed_url(scheme, material->request, digester);
+        return VERIFY_VALID;
+    case PART_HEADER:
+        return feed_header(material->request, part->text, digester);
+    case PART_QUERY:
+        if (!request_query(material->request, part->text, &text))
+            return VERIFY_MISSING;
+        digester_add(digester, text);
+        return VERIFY_VALID;
+    case PART_JSON:
+        if (!material_json(material, part->pointer, &text))
+            return VERIFY_BAD;
+        digester_add(digester, text);
+        return VERIFY_VALID;
+    case PART_SECRET:
+        digester_add(digester, secret);
+        return VERIFY_VALID;
+    case PART_SHA256HEX:
+    case PART_CRC32:
+        feed_body_digest(material->request, part->kind, digester);
+        return VERIFY_VALID;
+    }
+    return VERIFY_BAD;
+}
+
+enum verify_result template_feed(const struct verify_scheme *scheme, struct material *material,
+                                 struct str secret, struct digester *digester)
+{
+    for (size_t i = 0; i < scheme->template.count; i++) {
+        enum verify_result result =
+            feed_part(scheme, material, &scheme->template.parts[i], secret, digester);
+
+        if (result != VERIFY_VALID)
+            return result;
+    }
+    return VERIFY_VALID;
+}

@@ -1,0 +1,82 @@
+/* Signatures: one template engine for all providers that sign with a keyed digest. A scheme is
+ * compiled once from its texts and is then immutable, but for the keyed contexts that it reuses:
+ * one thread at a time.
+ *
+ * What makes it safe (docs/verification.md has the rules with examples):
+ *  - the bytes that were received are what is signed, never something written anew from them;
+ *  - signatures are compared as bytes of the digest's length, in constant time; what does not
+ * decode is skipped, and nothing left is a failure; the algorithm is never chosen by the message;
+ *  - the timestamp's text goes into the template as it was sent, and is then read strictly; its
+ * window is two-sided;
+ *  - a header that must be single and comes twice is a failure, whatever its values;
+ *  - each secret's digest is computed once, however many signatures are offered. */
+#ifndef VERIFY_VERIFY_H
+#define VERIFY_VERIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "core/request.h"
+
+struct verify_scheme;
+
+/* The texts as the configuration has them; ptr NULL: not set. Only read while the scheme is made.
+ */
+struct verify_spec {
+    struct str algorithm; /* hmac-sha1, hmac-sha256, hmac-sha512, sha256 */
+    struct str signature; /* SOURCE [split CH] [prefix TEXT] hex|base64|base64url [repeat any] */
+    struct str timestamp; /* SOURCE s|ms|iso8601, or item PREFIX s|ms|iso8601 */
+    struct str signed_template; /* literals and {body} {ts} {method} {url} {header:N} {query:N}
+                                   {json:/p} {secret} {sha256hex:body} {crc32:body} */
+    struct str secret_encoding; /* raw, hex, base64, whsec */
+    struct str public_url;      /* what {url} is, without query */
+    int64_t tolerance_ms;       /* 0: the timestamp's window is not looked at */
+    const struct str *secrets;  /* as configured, not yet decoded */
+    size_t secret_count;
+};
+
+/* Which text a mistake is in. */
+enum verify_field {
+    VERIFY_ALGORITHM,
+    VERIFY_SIGNATURE,
+    VERIFY_TIMESTAMP,
+    VERIFY_SIGNED,
+    VERIFY_SECRET, /* `index` says which */
+    VERIFY_SECRET_ENCODING,
+    VERIFY_PUBLIC_URL,
+};
+
+/* Called for every mistake; `text` never holds a secret. */
+typedef void verify_report(void *argument, enum verify_field field, size_t index, const char *text);
+
+/* NULL after at least one report. */
+struct verify_scheme *verify_scheme_new(const struct verify_spec *spec, verify_report *report,
+                                        void *argument);
+void verify_scheme_free(struct verify_scheme *scheme); /* takes NULL */
+
+/* Whether `name` is an algorithm that verify_scheme_new() knows. */
+bool verify_knows(struct str name);
+
+enum verify_result {
+    VERIFY_VALID,
+    VERIFY_MISSING, /* a header that the scheme needs is not there */
+    VERIFY_BAD,     /* no offered signature fits any secret, or the request is ambiguous */
+    VERIFY_STALE,   /* signed well, but too old or too far ahead */
+};
+
+/* *secret (may be NULL): which secret matched, from 0; untouched unless VERIFY_VALID or
+ * VERIFY_STALE. */
+enum verify_result verify_request(struct verify_scheme *scheme, const struct request *request,
+                                  size_t *secret);
+
+/* The headers by which a sender with the first secret would sign `request`, at most `max`. `age_s`:
+ * how old the timestamp is. `bad`: with one bit of the digest wrong. ERR_NEVER where this scheme's
+ * signature does not travel in a header. */
+int verify_sign(struct verify_scheme *scheme, const struct request *request, int64_t age_s,
+                bool bad, struct arena *arena, struct header *headers, size_t max, size_t *count,
+                struct err *err) MUST_CHECK;
+
+#endif
