@@ -15,10 +15,11 @@ static void print_mistakes(const struct mistakes *mistakes)
     }
 }
 
-struct config *session_config(const struct context *context)
+static struct config *read_with(const struct context *context,
+                                struct config *(*read)(const char *, struct mistakes *))
 {
     struct mistakes *mistakes = mistakes_new();
-    struct config *config = config_read(context->config_path, mistakes);
+    struct config *config = read(context->config_path, mistakes);
 
     if (!config)
         print_mistakes(mistakes);
@@ -26,9 +27,15 @@ struct config *session_config(const struct context *context)
     return config;
 }
 
+struct config *session_config(const struct context *context)
+{
+    return read_with(context, config_read);
+}
+
 struct db *session_connect(const struct context *context, bool any_schema, int *code)
 {
-    struct config *config = session_config(context);
+    /* Who operates the database need not be allowed to read the secrets. */
+    struct config *config = read_with(context, config_read_without_secrets);
     struct err err = {0};
     struct db *db;
 

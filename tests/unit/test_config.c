@@ -148,13 +148,39 @@ static void test_references(void **state)
     config_unref(NULL);
 }
 
+static void test_what_needs_a_restart(void **state)
+{
+    struct config *a = parsed("[inboxd]\nworkers = 1\n[provider s]\nverify = none\n"
+                              "event_id = body:/id\non = ignore\n");
+    struct config *b = parsed("[inboxd]\nworkers = 9\nlog = json\nretain = 31d\n");
+    struct config *c = parsed("[inboxd]\nlisten = 127.0.0.1:8081\nwriters = 3\n"
+                              "database = dbname=other\nqueue_max_bytes = 65M\n");
+    struct config *d = parsed("[inboxd]\nlisten = 127.0.0.1:8080\nlisten = systemd\n");
+    const char *names[4];
+
+    (void)state;
+    assert_int_equal(config_needs_restart(a, a, names, 4), 0);
+    assert_int_equal(config_needs_restart(a, b, names, 4), 0);
+    assert_int_equal(config_needs_restart(a, c, names, 4), 4);
+    assert_string_equal(names[0], "database");
+    assert_string_equal(names[1], "listen");
+    assert_string_equal(names[2], "writers");
+    assert_string_equal(names[3], "queue_max_bytes");
+    assert_int_equal(config_needs_restart(a, c, names, 1), 1);
+    assert_int_equal(config_needs_restart(a, d, names, 4), 1);
+    assert_string_equal(names[0], "listen");
+    config_unref(a);
+    config_unref(b);
+    config_unref(c);
+    config_unref(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty_file_is_all_defaults),
-        cmocka_unit_test(test_provider_defaults),
-        cmocka_unit_test(test_preset_is_defaults),
-        cmocka_unit_test(test_references),
+        cmocka_unit_test(test_empty_file_is_all_defaults), cmocka_unit_test(test_provider_defaults),
+        cmocka_unit_test(test_preset_is_defaults),         cmocka_unit_test(test_references),
+        cmocka_unit_test(test_what_needs_a_restart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
