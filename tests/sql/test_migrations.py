@@ -1,6 +1,7 @@
 """The numbered migrations: from nothing, by an owner without privileges, and what their heads say."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -38,6 +39,30 @@ def test_everything_lies_in_the_schema(database):
     pg.migrate()
     assert pg.value("select count(*) from pg_class where relnamespace = 'public'::regnamespace") == 0
     assert len(pg.column(OBJECTS)) > 150
+
+
+def test_two_migrators_at_once_apply_each_file_once(inboxctl, database):
+    """The second waits for the first, and finds nothing to do."""
+    pg = database(migrated=False)
+    with ThreadPoolExecutor() as pool:
+        runs = [pool.submit(inboxctl, "migrate", pg=pg) for _ in range(3)]
+        for run in runs:
+            run.result()
+    assert pg.column("select version from schema_migration order by 1") == list(range(1, len(FILES) + 1))
+
+
+@pytest.mark.parametrize("done", range(len(FILES)))
+def test_migration_goes_on_from_every_earlier_state(inboxctl, database, done):
+    whole, part = database(migrated=False), database(migrated=False)
+    inboxctl("migrate", pg=whole)
+    part.execute((ROOT / "sql/query/migration_table.sql").read_text())
+    for number, file in enumerate(FILES[:done], 1):
+        part.execute(file.read_text())
+        part.execute("insert into schema_migration (version, name, min_daemon) values (%s, %s, 1)", number, file.stem[4:])
+    inboxctl("migrate", pg=part)
+    assert part.column(OBJECTS) == whole.column(OBJECTS)
+    inboxctl("migrate", pg=part)
+    assert part.value("select count(*) from schema_migration") == len(FILES)
 
 
 def test_functions_with_the_owners_rights_fix_their_search_path_and_are_closed(pg):
