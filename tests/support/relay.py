@@ -4,6 +4,7 @@
     relay.delay = 0.2                every read takes that much longer
     relay.cut()                      ends all connections now (RST)
     relay.down(), relay.up()         cut, and refuse new ones until up()
+    relay.refuse()                   refuse new ones until up(), leave the others alone
     relay.swallow()                  the next COMMIT: its reply is lost and the connection cut
     relay.swallow(applied=False)     the next COMMIT never arrives
     relay.cut_after(7)               cut after the 7th message from here on
@@ -81,13 +82,17 @@ class Relay:
         for link in links:
             link.cut()
 
-    def down(self):
+    def refuse(self):
+        """No new connections until up(); those that stand go on."""
         if self._listener is not None:
             # shutdown wakes the thread that waits in accept; close alone would leave the port open.
             self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
             self._acceptor.join()
             self._listener = None
+
+    def down(self):
+        self.refuse()
         self.cut()
 
     def up(self):
