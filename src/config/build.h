@@ -15,6 +15,7 @@ struct build {
     const char *file;    /* in the arena */
     struct mistakes *mistakes;
     bool without_secrets;
+    config_judge *judge; /* NULL: none */
 };
 
 /* Stores the value of one line in the key's member of `object` (struct config or struct

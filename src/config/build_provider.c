@@ -10,7 +10,8 @@
 #include "config/value.h"
 
 #define SECRETS_MAX 16
-#define SECRET_GOOD_LEN 16 /* bytes; less is worth a warning */
+#define SECRET_LEAST_LEN 8 /* bytes; less is a mistake, which src/provider finds */
+#define SECRET_GOOD_LEN 16 /* less is worth a warning */
 
 /* What the checks share. */
 struct check {
@@ -234,12 +235,15 @@ static void check_secrets(const struct check *check)
         mistakes_add(check->build->mistakes, provider->secret_settings[SECRETS_MAX].file,
                      provider->secret_settings[SECRETS_MAX].line,
                      "secret: more than %d; take away those that are no longer used", SECRETS_MAX);
-    for (size_t i = 0; raw && !none && i < provider->secret_count; i++)
-        if (secret_len(provider->secrets[i]) < SECRET_GOOD_LEN)
+    for (size_t i = 0; raw && !none && i < provider->secret_count; i++) {
+        size_t len = secret_len(provider->secrets[i]);
+
+        if (len >= SECRET_LEAST_LEN && len < SECRET_GOOD_LEN)
             mistakes_warn(check->build->mistakes, provider->secret_settings[i].file,
                           provider->secret_settings[i].line,
-                          "secret: it has %zu bytes; a good one has %d or more",
-                          secret_len(provider->secrets[i]), SECRET_GOOD_LEN);
+                          "secret: it has %zu bytes; a good one has %d or more", len,
+                          SECRET_GOOD_LEN);
+    }
 }
 
 static void check_order(const struct check *check)

@@ -259,6 +259,16 @@ static void check_queue(const struct build *build, const struct section *section
 /* Reading ----------------------------------------------------------------------------------------
  */
 
+static void add_provider(const struct build *build, const struct section *section)
+{
+    struct provider_config *provider = &build->config->providers[build->config->provider_count++];
+    size_t errors = mistakes_errors(build->mistakes);
+
+    build_provider(build, section, provider);
+    if (build->judge && mistakes_errors(build->mistakes) == errors)
+        build->judge(provider, build->mistakes);
+}
+
 static void build_all(struct build *build, const struct sections *sections)
 {
     const struct section none = {.kind = KEY_INBOXD};
@@ -274,23 +284,24 @@ static void build_all(struct build *build, const struct sections *sections)
     config->providers =
         arena_alloc(build->arena, (sections->count + 1) * sizeof(struct provider_config));
     for (size_t i = first; i < sections->count; i++)
-        build_provider(build, &sections->list[i], &config->providers[config->provider_count++]);
+        add_provider(build, &sections->list[i]);
     check_database(build, general);
     check_retention(build, general);
     check_queue(build, general);
 }
 
-/* `text` is changed. */
-static struct config *parse(const char *path, char *text, size_t len, bool without_secrets,
+/* `text` is changed; `how` says how to read, the rest of it is filled here. */
+static struct config *parse(const char *path, char *text, size_t len, struct build how,
                             struct mistakes *mistakes)
 {
     struct snapshot *snapshot = mem_alloc(sizeof(*snapshot));
     size_t errors = mistakes_errors(mistakes);
-    struct build build = {
-        .config = &snapshot->config, .mistakes = mistakes, .without_secrets = without_secrets};
+    struct build build = how;
     struct sections sections;
 
     atomic_init(&snapshot->references, 1);
+    build.config = &snapshot->config;
+    build.mistakes = mistakes;
     snapshot->arena = build.arena = arena_new(16 * 1024);
     snapshot->config.path = build.file = arena_copy(build.arena, str_from(path)).ptr;
     sections_read(&sections, build.file, text, len, mistakes);
@@ -309,7 +320,7 @@ static struct config *parse(const char *path, char *text, size_t len, bool witho
 struct config *config_parse(const char *path, struct str text, struct mistakes *mistakes)
 {
     char *copy = mem_copy(text);
-    struct config *config = parse(path, copy, text.len, false, mistakes);
+    struct config *config = parse(path, copy, text.len, (struct build){0}, mistakes);
 
     secret_wipe(copy, text.len);
     free(copy);
@@ -338,7 +349,7 @@ static ssize_t read_file(const char *path, char *bytes, size_t size)
     return got < 0 ? -1 : (ssize_t)have;
 }
 
-static struct config *read_config(const char *path, bool without_secrets, struct mistakes *mistakes)
+static struct config *read_config(const char *path, struct build how, struct mistakes *mistakes)
 {
     size_t size = INI_FILE_MAX + 1;
     char *text = mem_alloc(size);
@@ -348,7 +359,7 @@ static struct config *read_config(const char *path, bool without_secrets, struct
     if (len < 0)
         mistakes_add(mistakes, path, 0, "could not read the configuration: %m");
     else
-        config = parse(path, text, (size_t)len, without_secrets, mistakes);
+        config = parse(path, text, (size_t)len, how, mistakes);
     secret_wipe(text, size);
     free(text);
     return config;
@@ -356,10 +367,15 @@ static struct config *read_config(const char *path, bool without_secrets, struct
 
 struct config *config_read(const char *path, struct mistakes *mistakes)
 {
-    return read_config(path, false, mistakes);
+    return read_config(path, (struct build){0}, mistakes);
+}
+
+struct config *config_read_checked(const char *path, config_judge *judge, struct mistakes *mistakes)
+{
+    return read_config(path, (struct build){.judge = judge}, mistakes);
 }
 
 struct config *config_read_without_secrets(const char *path, struct mistakes *mistakes)
 {
-    return read_config(path, true, mistakes);
+    return read_config(path, (struct build){.without_secrets = true}, mistakes);
 }

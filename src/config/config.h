@@ -114,10 +114,15 @@ struct config {
 /* Reads and checks. NULL when there are mistakes; all of them are then in `mistakes` (warnings may
  * be there on success too). */
 struct config *config_read(const char *path, struct mistakes *mistakes);
-/* The same for programs that need no secrets and may not be allowed to read them: every provider's
- * secret_count is 0. */
+/* config_read() with a further judge of providers, so that its mistakes come with the others:
+ * called for every provider whose own section is right, also where the rest of the file is not. */
+typedef void config_judge(const struct provider_config *provider, struct mistakes *mistakes);
+struct config *config_read_checked(const char *path, config_judge *judge,
+                                   struct mistakes *mistakes);
+/* config_read() for programs that need no secrets and may not be allowed to read them: every
+ * provider's secret_count is 0. */
 struct config *config_read_without_secrets(const char *path, struct mistakes *mistakes);
-/* The same from text, for tests and fuzzing. `path` is only named in messages. */
+/* config_read() from text, for tests and fuzzing. `path` is only named in messages. */
 struct config *config_parse(const char *path, struct str text, struct mistakes *mistakes);
 
 struct config *config_ref(const struct config *config);

@@ -27,7 +27,7 @@ enum key_type {
 };
 
 enum key_flags {
-    KEY_NEEDS_RESTART = 1, /* a reload refuses to change it */
+    KEY_NEEDS_RESTART = 1, /* a reload says so and leaves it as it was */
     KEY_REPEATABLE = 2,    /* each line adds one */
     KEY_REQUIRED = 4,
     KEY_COMPUTED = 8,   /* default_text is for people, config.c computes it */

@@ -7,20 +7,9 @@
 #include "ctl/session.h"
 #include "provider/provider.h"
 
-static void compile_providers(const struct config *config, struct mistakes *mistakes)
+static void compile_provider(const struct provider_config *provider, struct mistakes *mistakes)
 {
-    for (size_t i = 0; i < config->provider_count; i++)
-        provider_free(provider_new(&config->providers[i], mistakes));
-}
-
-static void print_all(const struct mistakes *mistakes, FILE *out)
-{
-    for (size_t i = 0; i < mistakes_count(mistakes); i++) {
-        const struct mistake *mistake = mistakes_get(mistakes, i);
-
-        fprintf(out, "%s:%d: %s%s\n", mistake->file, mistake->line,
-                mistake->warning ? "warning: " : "", mistake->text);
-    }
+    provider_free(provider_new(provider, mistakes));
 }
 
 static int check_database(const struct context *context)
@@ -49,17 +38,14 @@ int ctl_check(const struct context *context, int argc, char **argv)
         return command_usage(
             "check", "takes no words, but there is \"%s\"; the file is named by --config", argv[1]);
     mistakes = mistakes_new();
-    config = config_read(context->config_path, mistakes);
-    if (config)
-        compile_providers(config, mistakes);
-    print_all(mistakes, stderr);
+    config = config_read_checked(context->config_path, compile_provider, mistakes);
+    session_print_mistakes(mistakes, true);
     errors = mistakes_errors(mistakes);
     warnings = mistakes_count(mistakes) - errors;
     mistakes_free(mistakes);
-    if (errors > 0 || !config) {
+    if (!config) {
         fprintf(stderr, "%s: %zu mistake%s\n", context->config_path, errors,
                 errors == 1 ? "" : "s");
-        config_unref(config);
         return EXIT_BAD_CONFIG;
     }
     fprintf(context->out, "%s: good, %zu provider%s, %zu warning%s\n", context->config_path,

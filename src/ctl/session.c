@@ -5,13 +5,17 @@
 
 #include "db/migrate.h"
 
-static void print_mistakes(const struct mistakes *mistakes)
+void session_print_mistakes(const struct mistakes *mistakes, bool warnings)
 {
     for (size_t i = 0; i < mistakes_count(mistakes); i++) {
         const struct mistake *mistake = mistakes_get(mistakes, i);
 
-        if (!mistake->warning)
-            fprintf(stderr, "%s:%d: %s\n", mistake->file, mistake->line, mistake->text);
+        if (mistake->warning && !warnings)
+            continue;
+        fputs(mistake->file, stderr);
+        if (mistake->line > 0)
+            fprintf(stderr, ":%d", mistake->line);
+        fprintf(stderr, ": %s%s\n", mistake->warning ? "warning: " : "", mistake->text);
     }
 }
 
@@ -22,7 +26,7 @@ static struct config *read_with(const struct context *context,
     struct config *config = read(context->config_path, mistakes);
 
     if (!config)
-        print_mistakes(mistakes);
+        session_print_mistakes(mistakes, false);
     mistakes_free(mistakes);
     return config;
 }

@@ -6,6 +6,9 @@
 #include "ctl/command.h"
 #include "db/db.h"
 
+/* To standard error, one a line: "FILE:LINE: what", with "warning: " before what is only that. */
+void session_print_mistakes(const struct mistakes *mistakes, bool warnings);
+
 /* NULL after the mistakes were printed to standard error. To be given back with config_unref(). */
 struct config *session_config(const struct context *context);
 

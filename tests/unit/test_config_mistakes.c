@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -158,10 +159,10 @@ static const struct {
     {PROVIDER HMAC "on = ignore\nsecret = geheim\n",
      "7: secret: the value does not say where the secret is; write file:/PATH, env:NAME, "
      "credential:NAME or text:SECRET\n"},
-    {PROVIDER HMAC "on = ignore\nsecret = text:geheim\n",
+    {PROVIDER HMAC "on = ignore\nsecret = text:geheim-geheim\n",
      "7: warning: secret: the secret stands in the configuration; file:/PATH, env:NAME or "
      "credential:NAME keep it apart\n"
-     "7: warning: secret: it has 6 bytes; a good one has 16 or more\n"},
+     "7: warning: secret: it has 13 bytes; a good one has 16 or more\n"},
     {PROVIDER HMAC "on = ignore\nsecret = text:0123456789abcdef ;geheim\n",
      "7: warning: secret: what follows \" ;\" is a comment; put the value in quotes where it is "
      "part of the secret\n"
@@ -363,6 +364,35 @@ static void test_all_mistakes_at_once_in_order(void **state)
     free(said);
 }
 
+static void judge_name(const struct provider_config *provider, struct mistakes *mistakes)
+{
+    mistakes_add(mistakes, provider->file, provider->line, "judged %.*s", STR_ARG(provider->name));
+}
+
+/* A further judge sees the providers that are right in themselves, whatever else is wrong. */
+static void test_a_judge_adds_to_the_rest(void **state)
+{
+    char path[] = "/tmp/inboxd_config_XXXXXX";
+    const char *text = "[inboxd]\nworkers = many\n[provider b]\n" NONE
+                       "[provider a]\non = ignore\n[provider c]\n" NONE;
+    struct mistakes *mistakes = mistakes_new();
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(close(fd), 0);
+    assert_null(config_read_checked(path, judge_name, mistakes));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mistakes_count(mistakes), 5);
+    assert_int_equal(mistakes_get(mistakes, 0)->line, 2);
+    assert_string_equal(mistakes_get(mistakes, 1)->text, "judged b");
+    assert_int_equal(mistakes_get(mistakes, 2)->line, 7);
+    assert_int_equal(mistakes_get(mistakes, 3)->line, 7);
+    assert_string_equal(mistakes_get(mistakes, 4)->text, "judged c");
+    mistakes_free(mistakes);
+}
+
 static void test_order_of_the_list(void **state)
 {
     struct mistakes *mistakes = mistakes_new();
@@ -421,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_mistake),
         cmocka_unit_test(test_all_mistakes_at_once_in_order),
+        cmocka_unit_test(test_a_judge_adds_to_the_rest),
         cmocka_unit_test(test_order_of_the_list),
         cmocka_unit_test(test_files_that_cannot_be_read),
     };
