@@ -57,22 +57,19 @@ struct secret *secret_decode(struct str encoding, struct str text, struct err *e
 
     if (!encoding.ptr || str_is(encoding, "raw")) {
         if (text.len < SECRET_MIN) {
-            err_set(err, ERR_INPUT, "the secret has %zu bytes; it needs at least %d", text.len,
-                    SECRET_MIN);
+            err_set(err, ERR_INPUT, "has %zu bytes; it needs at least %d", text.len, SECRET_MIN);
             return NULL;
         }
         return secret_new(text);
     }
     len = decode_bytes(encoding, text, bytes, sizeof(bytes));
     if (len < 0)
-        err_set(err, ERR_INPUT, "the secret is not %s%s",
-                str_is(encoding, "hex") ? "hexadecimal" : "base64",
+        err_set(err, ERR_INPUT, "is not %s%s", str_is(encoding, "hex") ? "hexadecimal" : "base64",
                 str_is(encoding, "whsec")
                     ? " (after an optional \"whsec_\"); copy it as the provider shows it"
                     : "");
     else if (len < SECRET_MIN)
-        err_set(err, ERR_INPUT, "the secret decodes to %zd bytes; it needs at least %d", len,
-                SECRET_MIN);
+        err_set(err, ERR_INPUT, "decodes to %zd bytes; it needs at least %d", len, SECRET_MIN);
     else
         secret = secret_new((struct str){(const char *)bytes, (size_t)len});
     secret_wipe(bytes, sizeof(bytes));
@@ -133,7 +130,7 @@ static void compile_secrets(struct compiler *compiler)
         return;
     }
     if (spec->secret_count == 0)
-        complain(compiler, VERIFY_SECRET, 0, "a secret is missing; write secret = file:PATH");
+        complain(compiler, VERIFY_SECRET, 0, "is missing; write secret = file:PATH");
     scheme->secrets = mem_alloc((spec->secret_count + 1) * sizeof(struct secret *));
     for (size_t i = 0; i < spec->secret_count; i++) {
         struct err err = {0};
