@@ -102,8 +102,7 @@ void exchange_cut(struct exchange *exchange, const struct http_answer *answer)
     int fd = info ? fcntl(info->connect_fd, F_DUPFD_CLOEXEC, 3) : -1;
 
     exchange->answer = answer;
-    exchange->state = EXCHANGE_ANSWERED;
-    buf_release(&exchange->body);
+    exchange->state = EXCHANGE_CUT;
     if (fd >= 0)
         farewell(exchange->server->farewells, fd, answer);
 }
@@ -266,6 +265,7 @@ enum MHD_Result exchange_continue(void *cls, struct MHD_Connection *connection, 
     case EXCHANGE_HANDED:
     case EXCHANGE_PARKED:
     case EXCHANGE_ANSWERED:
+    case EXCHANGE_CUT:
         break; /* cut while the library still had bytes */
     }
     return MHD_NO;
@@ -278,10 +278,13 @@ void exchange_end(void *cls, struct MHD_Connection *connection, void **context,
     struct exchange *exchange = *context;
 
     (void)connection;
-    (void)code;
     if (!exchange)
         return;
     *context = NULL;
+    /* The library has seen the sender's end of the connection before it wrote the answer. The
+     * sender may have closed its side only. */
+    if (code == MHD_REQUEST_TERMINATED_WITH_ERROR && exchange->state == EXCHANGE_ANSWERED)
+        exchange_cut(exchange, exchange->answer);
     *(exchange->prev ? &exchange->prev->next : &server->first) = exchange->next;
     *(exchange->next ? &exchange->next->prev : &server->last) = exchange->prev;
     server->open--;

@@ -33,7 +33,8 @@ enum exchange_state {
     EXCHANGE_DROPPING, /* the answer is known; the rest of the body is read and dropped */
     EXCHANGE_HANDED,   /* within handler->body() */
     EXCHANGE_PARKED,   /* the connection sleeps until the answer */
-    EXCHANGE_ANSWERED, /* the library has the answer, or we wrote it ourselves */
+    EXCHANGE_ANSWERED, /* the library has the answer */
+    EXCHANGE_CUT,      /* we wrote the answer ourselves; the connection ends */
 };
 
 struct exchange {

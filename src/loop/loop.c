@@ -4,6 +4,7 @@
 
 #include <ev.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -162,6 +163,7 @@ struct loop_signal *loop_signal_new(struct loop *loop, int signal_number,
                                     void (*call)(void *argument), void *argument)
 {
     struct loop_signal *handle = mem_alloc(sizeof(*handle));
+    sigset_t set;
 
     handle->loop = loop;
     handle->call = call;
@@ -169,6 +171,9 @@ struct loop_signal *loop_signal_new(struct loop *loop, int signal_number,
     ev_signal_init(&handle->watcher, on_signal, signal_number);
     handle->watcher.data = handle;
     ev_signal_start(loop->ev, &handle->watcher);
+    sigemptyset(&set);
+    sigaddset(&set, signal_number);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     return handle;
 }
 

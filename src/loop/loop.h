@@ -26,7 +26,8 @@ struct loop_timer *loop_timer_new(struct loop *loop, int64_t interval_ms,
                                   void (*call)(void *argument), void *argument);
 void loop_timer_free(struct loop_timer *timer); /* takes NULL */
 
-/* Signals arrive as ordinary calls on the loop. */
+/* Signals arrive as ordinary calls on the loop. Where the signal was blocked, so that other threads
+ * do not get it, the calling thread takes it from now on. */
 struct loop_signal;
 struct loop_signal *loop_signal_new(struct loop *loop, int signal_number,
                                     void (*call)(void *argument), void *argument);
