@@ -31,6 +31,7 @@ struct ingest {
     struct loop *loop;
     struct snapshot *snapshot;
     struct writer *writer;
+    struct keeper *keeper;
     struct http_answer *refusals[REFUSAL_COUNT];
     struct http_answer *stored, *duplicate;
     struct intake *first, *last; /* parked */
@@ -40,27 +41,32 @@ struct ingest {
 
 /* ---- refusing ---- */
 
-static void note_refusal(struct ingest *ingest, struct snapshot *snapshot, ptrdiff_t provider,
-                         enum refusal refusal, struct str source_ip)
+/* `intake`: NULL where no provider was found. */
+static void note_refusal(struct ingest *ingest, const struct intake *intake, enum refusal refusal,
+                         struct str source_ip)
 {
-    int64_t *count =
-        refusal == REFUSAL_TRY_AGAIN ? &ingest->counts.unavailable : &ingest->counts.refused;
+    struct snapshot *snapshot = intake ? intake->snapshot : ingest->snapshot;
 
-    (*count)++;
-    refusals_note(snapshot->refusals, provider, refusal, source_ip);
+    if (refusal == REFUSAL_TRY_AGAIN)
+        ingest->counts.unavailable++;
+    else
+        ingest->counts.refused++;
+    if (intake && ingest->keeper && refusal != REFUSAL_TRY_AGAIN)
+        keeper_count_refused(ingest->keeper, snapshot->config->providers[intake->provider].name, 1);
+    refusals_note(snapshot->refusals, intake ? (ptrdiff_t)intake->provider : -1, refusal,
+                  source_ip);
 }
 
 static void refuse_unknown(struct ingest *ingest, struct http_request *request,
                            enum refusal refusal)
 {
-    note_refusal(ingest, ingest->snapshot, -1, refusal, request->source_ip);
+    note_refusal(ingest, NULL, refusal, request->source_ip);
     http_request_answer(request, ingest->refusals[refusal]);
 }
 
 static void refuse(struct intake *intake, enum refusal refusal)
 {
-    note_refusal(intake->ingest, intake->snapshot, (ptrdiff_t)intake->provider, refusal,
-                 intake->request->source_ip);
+    note_refusal(intake->ingest, intake, refusal, intake->request->source_ip);
     http_request_answer(intake->request, intake->ingest->refusals[refusal]);
 }
 
@@ -224,10 +230,8 @@ static enum refusal refusal_of(enum http_fault fault)
 static void on_refused(void *argument, struct http_request *request, enum http_fault fault)
 {
     struct ingest *ingest = argument;
-    const struct intake *intake = request ? request->owner : NULL;
 
-    note_refusal(ingest, intake ? intake->snapshot : ingest->snapshot,
-                 intake ? (ptrdiff_t)intake->provider : -1, refusal_of(fault),
+    note_refusal(ingest, request ? request->owner : NULL, refusal_of(fault),
                  request ? request->source_ip : STR_NONE);
 }
 
@@ -303,9 +307,10 @@ void ingest_serve(struct ingest *ingest, struct http_server_options *options)
         options->answers[i] = ingest->refusals[refusal_of((enum http_fault)i)];
 }
 
-void ingest_set_writer(struct ingest *ingest, struct writer *writer)
+void ingest_set_inbox(struct ingest *ingest, struct writer *writer, struct keeper *keeper)
 {
     ingest->writer = writer;
+    ingest->keeper = keeper;
 }
 
 void ingest_reload(struct ingest *ingest, struct snapshot *snapshot)

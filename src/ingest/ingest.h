@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "http/server.h"
+#include "inbox/keeper.h"
 #include "inbox/writer.h"
 #include "ingest/snapshot.h"
 #include "loop/loop.h"
@@ -27,8 +28,9 @@ void ingest_free(struct ingest *ingest);
 /* Fills in what the server asks of its handler: handler, argument and the answers. */
 void ingest_serve(struct ingest *ingest, struct http_server_options *options);
 
-/* Where events go; without a writer everything is answered "try again". Borrowed. */
-void ingest_set_writer(struct ingest *ingest, struct writer *writer);
+/* Where events and the numbers of refused ones go. Until then every event is answered "try again".
+ * Borrowed. */
+void ingest_set_inbox(struct ingest *ingest, struct writer *writer, struct keeper *keeper);
 
 /* Requests from now on see the new snapshot. */
 void ingest_reload(struct ingest *ingest, struct snapshot *snapshot);
