@@ -4,7 +4,8 @@
 --   serialization failure: no attempt, no log) or 'dead', $5 attempt to store (tries so far, this one included if it
 --   counts), $6 attempt_base, $7 delay in seconds, $8 error, $9 suspect (run it alone from now on), $10 event type,
 --   $11 received_at, $12 deferred_since (null: not yet; 'defer' then starts it), $13 seconds it took (null:
---   unknown).
+--   unknown), $14 what else the server said (null: nothing): for the log of attempts only, since it differs from
+--   event to event and errors are counted by their text.
 -- Returns the earliest new run_at (null: all are dead), for the claim cursor.
 with failed as materialized (
     select u.*,
@@ -12,8 +13,8 @@ with failed as materialized (
            case when u.was_deferred is null and u.what = 'defer' then statement_timestamp()
                 else u.was_deferred end as deferred_since
       from unnest($3::bigint[], $4::text[], $5::int[], $6::int[], $7::float8[], $8::text[], $9::boolean[], $10::text[],
-                  $11::timestamptz[], $12::timestamptz[], $13::float8[])
-           as u (id, what, attempt, attempt_base, delay, error, suspect, event_type, received_at, was_deferred, took)
+                  $11::timestamptz[], $12::timestamptz[], $13::float8[], $14::text[])
+           as u (id, what, attempt, attempt_base, delay, error, suspect, event_type, received_at, was_deferred, took, more)
 ), waiting as (
     insert into inboxd.work (id, provider, class, run_at, attempt, attempt_base, suspect, event_type, received_at,
                              deferred_since, last_error)
@@ -25,7 +26,8 @@ with failed as materialized (
     select id, $1::text, 3, attempt, error from failed where what = 'dead'
 ), logged as (
     insert into inboxd.attempt_log (id, attempt, kind, error, took, worker)
-    select id, attempt, what, error, took * interval '1 second', $2::text from failed where what <> 'again'
+    select id, attempt, what, concat_ws(E'\n', error, more), took * interval '1 second', $2::text
+      from failed where what <> 'again'
 ), counted as (
     insert into inboxd.counters (provider, minute, failed)
     select $1::text, date_trunc('minute', statement_timestamp()), count(*)

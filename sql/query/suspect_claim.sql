@@ -34,7 +34,7 @@ with due as materialized (
     insert into inboxd.counters (provider, minute, failed)
     select $1::text, date_trunc('minute', now()), count(*) from due where token <> 0 having count(*) > 0
 )
-select id, token, attempt, attempt_base, event_type, received_at, deferred_since, dead
+select id, token, attempt, attempt_base, event_type, received_at, deferred_since, dead, now() as now
   from (select id, token, attempt, attempt_base, event_type, received_at, deferred_since, false as dead from started
         union all
         select id, token, attempt, attempt_base, event_type, received_at, deferred_since, true from ended) t

@@ -15,6 +15,7 @@
 #include "base/secret.h"
 #include "base/str.h"
 #include "config/mistakes.h"
+#include "core/backoff.h"
 
 /* A text of the file together with the place where it was written, for mistakes that later readers
  * of it find. */
@@ -35,17 +36,6 @@ struct listen_address {
 
 enum order { ORDER_NONE, ORDER_SERIAL, ORDER_STRICT };
 enum body_format { FORMAT_JSON, FORMAT_FORM, FORMAT_RAW };
-enum backoff_kind { BACKOFF_EXPONENTIAL, BACKOFF_LIST };
-
-#define BACKOFF_STEPS_MAX 32
-
-struct backoff {
-    enum backoff_kind kind;
-    int64_t base_ms,
-        cap_ms; /* exponential: full jitter, drawn from 0 to min(cap, base * 2^attempt) */
-    int64_t steps_ms[BACKOFF_STEPS_MAX]; /* list: one after the other, the last repeats */
-    size_t step_count;
-};
 
 /* One line `on PATTERN = ACTIONS`; pattern NULL for the plain `on`. */
 struct route_config {

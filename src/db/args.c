@@ -261,6 +261,13 @@ void db_args_element_time(struct db_args *args, int64_t us_since_2000)
     put64(args, (uint64_t)us_since_2000);
 }
 
+void db_args_element_null(struct db_args *args)
+{
+    args->elements++;
+    args->has_null = true;
+    put32(args, UINT32_MAX);
+}
+
 struct db_args_view db_args_view(struct db_args *args)
 {
     for (int i = 0; i < args->count; i++)

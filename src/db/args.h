@@ -47,6 +47,7 @@ void db_args_element_int2(struct db_args *args, int16_t value);
 void db_args_element_float8(struct db_args *args, double value);
 void db_args_element_bool(struct db_args *args, bool value);
 void db_args_element_time(struct db_args *args, int64_t us_since_2000);
+void db_args_element_null(struct db_args *args); /* of the array's type */
 
 /* For db.c: the parameters as libpq wants them. Valid until the next change. */
 struct db_args_view {

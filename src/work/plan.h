@@ -1,0 +1,29 @@
+/* What the workers need of a configuration, compiled: a plan. Immutable and counted, so that a
+ * batch finishes under the plan with which it began. */
+#ifndef WORK_PLAN_H
+#define WORK_PLAN_H
+
+#include "work/route.h"
+
+struct plan_provider {
+    const struct provider_config *config;
+    struct routes routes;
+};
+
+struct plan {
+    const struct config *config;
+    struct plan_provider *providers; /* sorted by name; those whose routes cannot be used are left
+                                        out and logged */
+    size_t count;
+};
+
+/* Takes a reference to the configuration. */
+struct plan *plan_new(const struct config *config);
+struct plan *plan_ref(struct plan *plan);
+void plan_unref(struct plan *plan); /* takes NULL */
+
+/* Logs a warning for each handler that does not exist yet or may not be called. */
+int plan_check_handlers(const struct plan *plan, struct db *db, struct db_args *args,
+                        struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,164 @@
+/* The table of what SQLSTATEs mean for an event. IBX01 and IBX02 are ours (inboxd.defer,
+ * inboxd.reject). A deadlock or serialization failure costs no attempt; whatever else a handler
+ * raises does. */
+#include "work/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#define DEFER "IBX01"
+#define REJECT "IBX02"
+#define MORE_PART_MAX 2048
+#define CONFLICT_JITTER_MS 200
+#define LONGEST_DELAY_S (10.0 * 365 * 86400)
+
+bool verdict_is_server(const struct failure *failure)
+{
+    /* Disk full, and a server that has become read-only or is about to end. The other resources
+     * that can run out (memory, temporary files) run out by what a handler does. */
+    return strcmp(failure->sqlstate, "53100") == 0 ||
+           strncmp(failure->sqlstate, "57P", strlen("57P")) == 0 ||
+           (strcmp(failure->sqlstate, "25006") == 0 && failure->context[0] == '\0');
+}
+
+bool verdict_is_missing(const struct failure *failure)
+{
+    /* The same states from inside of a handler come with a context. */
+    return failure->context[0] == '\0' &&
+           (strcmp(failure->sqlstate, "42883") == 0 || strcmp(failure->sqlstate, "3F000") == 0 ||
+            strcmp(failure->sqlstate, "42501") == 0);
+}
+
+/* ---- texts ---- */
+
+static void put_cut(struct buf *buf, const char *text, size_t max)
+{
+    struct str all = str_from(text), cut = utf8_cut(all, max);
+
+    buf_put_str(buf, cut);
+    if (cut.len < all.len)
+        buf_printf(buf, " [cut, %zu bytes in all]", all.len);
+}
+
+/* One line that is the same for the same fault, since errors are counted by it. */
+static char *error_text(const struct failure *failure)
+{
+    bool own = strcmp(failure->sqlstate, DEFER) == 0 || strcmp(failure->sqlstate, REJECT) == 0;
+    struct buf buf;
+
+    buf_init(&buf, BUF_NO_CAP);
+    put_cut(&buf, failure->message, VERDICT_ERROR_MAX);
+    if (!own)
+        buf_printf(&buf, "%s(%s)", buf.len ? " " : "", failure->sqlstate);
+    buf_put_char(&buf, '\0');
+    return buf.data;
+}
+
+static char *more_text(const struct failure *failure)
+{
+    bool own = strcmp(failure->sqlstate, DEFER) == 0 || strcmp(failure->sqlstate, REJECT) == 0;
+    struct buf buf;
+
+    buf_init(&buf, BUF_NO_CAP);
+    if (failure->detail[0] && !own) {
+        buf_put_str(&buf, STR("DETAIL: "));
+        put_cut(&buf, failure->detail, MORE_PART_MAX);
+    }
+    if (failure->context[0] && !own) {
+        buf_printf(&buf, "%sCONTEXT: ", buf.len ? "\n" : "");
+        put_cut(&buf, failure->context, MORE_PART_MAX);
+    }
+    if (buf.len == 0)
+        return NULL;
+    buf_put_char(&buf, '\0');
+    return buf.data;
+}
+
+static void explain(struct verdict *verdict, char *more)
+{
+    char *old = verdict->error;
+
+    verdict->error = mem_printf("%s: %s", more, old);
+    free(old);
+}
+
+/* ---- outcomes ---- */
+
+static void retry(const struct provider_config *provider, const struct claimed *event,
+                  uint64_t random, struct verdict *verdict)
+{
+    int failures = event->attempt - event->attempt_base;
+
+    verdict->counts = true;
+    if (failures >= provider->attempts)
+        verdict->what = OUTCOME_DEAD;
+    else
+        verdict->delay_s = (double)backoff_delay_ms(&provider->backoff, failures, random) / 1000;
+}
+
+/* The wait as a whole is bounded; the last try is at its end. */
+static void defer(const struct provider_config *provider, const struct claimed *event,
+                  const struct failure *failure, struct verdict *verdict)
+{
+    double limit = (double)provider->defer_limit_ms / 1000;
+    double left = limit - event->deferred_for_s;
+    char *end;
+    double wanted = strtod(failure->detail, &end);
+
+    if (end == failure->detail || isnan(wanted))
+        wanted = (double)provider->defer_ms / 1000;
+    if (left <= 0) {
+        char why[96];
+
+        snprintf(why, sizeof(why), "deferred for longer than defer_limit (%.0f s)", limit);
+        verdict->what = OUTCOME_DEAD;
+        verdict->counts = true;
+        explain(verdict, why);
+        return;
+    }
+    verdict->what = OUTCOME_DEFER;
+    verdict->delay_s = fmin(fmax(wanted, 0), fmin(left, LONGEST_DELAY_S));
+}
+
+void verdict_of_failure(const struct provider_config *provider, const struct claimed *event,
+                        const struct failure *failure, uint64_t random, struct verdict *verdict)
+{
+    bool timeout = failure->fault == DB_FAULT_CANCELED &&
+                   failure->took_s * 1000 >= (double)provider->timeout_ms * 0.9;
+
+    *verdict = (struct verdict){.what = OUTCOME_RETRY,
+                                .error = error_text(failure),
+                                .more = more_text(failure),
+                                .took_s = failure->took_s,
+                                .missing = verdict_is_missing(failure)};
+    snprintf(verdict->sqlstate, sizeof(verdict->sqlstate), "%s", failure->sqlstate);
+    if (strcmp(failure->sqlstate, DEFER) == 0) {
+        defer(provider, event, failure, verdict);
+    } else if (strcmp(failure->sqlstate, REJECT) == 0) {
+        verdict->what = OUTCOME_DEAD;
+        verdict->counts = true;
+    } else if (failure->fault == DB_FAULT_CONFLICT) {
+        verdict->what = OUTCOME_AGAIN;
+        verdict->delay_s = (double)(random % (CONFLICT_JITTER_MS + 1)) / 1000;
+    } else {
+        if (timeout)
+            verdict->what = OUTCOME_TIMEOUT;
+        verdict->suspect = timeout;
+        retry(provider, event, random, verdict);
+    }
+}
+
+void verdict_done(struct verdict *verdict)
+{
+    *verdict = (struct verdict){.what = OUTCOME_DONE, .counts = true, .took_s = -1};
+}
+
+void verdict_untouched(struct verdict *verdict)
+{
+    *verdict = (struct verdict){.what = OUTCOME_AGAIN, .took_s = -1};
+}
