@@ -49,7 +49,7 @@ class Bench:
 
     def clear(self):
         self.pg.execute(
-            "truncate inboxd.ledger, inboxd.event_store, inboxd.work, inboxd.counters; truncate article_inbox; checkpoint"
+            "truncate inboxd.ledger, inboxd.event_store, inboxd.work, inboxd.counters; truncate public.article_inbox; checkpoint"
         )
 
     def load(self, seconds=None, **options):
@@ -77,7 +77,7 @@ class Bench:
         """Inserts a second of the baseline."""
         payload = json.dumps({"id": "x", "type": "invoice.paid", "data": "y" * 1380})
         done = subprocess.run(
-            ["/usr/lib/postgresql/15/bin/pgbench", "-n", "-M", "prepared", "-c", "32", "-j", "2", "-T", str(self.options.seconds),
+            ["/usr/lib/postgresql/15/bin/pgbench", "-n", "-M", "prepared", "-c", "32", "-j", "2", "-T", str(max(1, round(self.options.seconds))),
              "-f", str(HERE / "article_insert.pgbench"), "-D", f"payload={payload}",
              "-h", self.cluster.dir, "-p", str(self.cluster.port), "-U", "postgres", self.pg.name],
             capture_output=True, text=True, check=True,

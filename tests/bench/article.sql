@@ -1,5 +1,5 @@
 -- The design that most teams would write: one table, its status updated in place. The baseline of the benchmarks.
-create table article_inbox (
+create table public.article_inbox (
     id              bigserial   primary key,
     provider        text        not null,
     event_id        text        not null,
@@ -13,4 +13,4 @@ create table article_inbox (
     processed_at    timestamptz,
     unique (provider, event_id)
 );
-create index article_inbox_due on article_inbox (status, next_attempt_at, received_at);
+create index article_inbox_due on public.article_inbox (status, next_attempt_at, received_at);
