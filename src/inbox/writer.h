@@ -39,7 +39,7 @@ struct writer_options {
     const char *conninfo;
     int threads;
     int batch_rows;          /* default 500 */
-    int64_t batch_bytes;     /* default 4 MB */
+    int64_t batch_bytes;     /* default 256 KB */
     int64_t queue_max;       /* items that were put and are not answered, all threads together */
     int64_t queue_max_bytes; /* their bytes */
     int64_t ack_timeout_ms;  /* bound of a statement from the client's side */

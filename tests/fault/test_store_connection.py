@@ -110,8 +110,9 @@ def test_b29_a_restart_while_idle_costs_no_event(cluster, own_pg, feed):
     one = feed(own_pg.conninfo())
     assert one.store("e1") == "stored"
     cluster.restart()
-    # It may have seen the outage, and be away for the moment of its next attempt.
-    wait_until(lambda: own_pg.value(f"select count(*) = 2 {SESSIONS}"))
+    # Both threads look after their sessions once a second; who saw the outage says so before it connects again.
+    own_pg.wait_until(f"select count(*) {SESSIONS} and state = 'idle'", equals=2)
+    wait_until(lambda: one.log.count("is not available") == one.log.count("is available"))
     assert one.store("e2") == "stored"
 
 
