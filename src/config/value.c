@@ -95,7 +95,7 @@ static bool read_number(enum key_type type, struct str text, int64_t *value)
 
 int value_number(const struct key *key, struct str text, int64_t *value, struct err *err)
 {
-    char shown[VALUE_SHOWN_SIZE], right[120];
+    char shown[VALUE_SHOWN_SIZE], right[160];
     int64_t number;
 
     if (!read_number(key->type, text, &number)) {
