@@ -18,7 +18,7 @@
 
 /* Memory of one connection: header and a piece of body. Ten thousand idle ones have to fit into
  * 100 MB. */
-#define CONNECTION_MEMORY ((size_t)8 * 1024)
+#define CONNECTION_MEMORY ((size_t)7680)
 /* Runs in one turn while the library has more to do. */
 #define RUNS_MAX 8
 #define SWEEP_MS 1000
