@@ -8,9 +8,23 @@
 
 #define DEFAULT_CONFIG "/etc/inboxd/inboxd.conf"
 
+/* "--name VALUE" or "--name=VALUE" at argv[*i]; moves *i to the last word taken. NULL: it is
+ * another option. */
+static const char *value_of(const char *name, int argc, char **argv, int *i)
+{
+    size_t len = strlen(name);
+
+    if (strncmp(argv[*i], name, len) != 0)
+        return NULL;
+    if (argv[*i][len] == '=')
+        return argv[*i] + len + 1;
+    return argv[*i][len] == '\0' && *i + 1 < argc ? argv[++*i] : NULL;
+}
+
 /* Options that stand before the command. Returns the index of the command's word. */
 static int read_options(int argc, char **argv, struct context *context)
 {
+    const char *value;
     int i;
 
     for (i = 1; i < argc && argv[i][0] == '-'; i++) {
@@ -22,10 +36,10 @@ static int read_options(int argc, char **argv, struct context *context)
             command_print_list(stdout);
             exit(EXIT_DONE);
         }
-        if (strncmp(argv[i], "--config=", 9) == 0) {
-            context->config_path = argv[i] + 9;
-        } else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc) {
-            context->config_path = argv[++i];
+        if ((value = value_of("--config", argc, argv, &i))) {
+            context->config_path = value;
+        } else if ((value = value_of("--database", argc, argv, &i))) {
+            context->database = value;
         } else {
             fprintf(stderr, "inboxctl: unknown option \"%s\"; try: inboxctl --help\n", argv[i]);
             exit(EXIT_USAGE);

@@ -84,6 +84,8 @@ void command_print_list(FILE *out)
 {
     fputs("usage: inboxctl [--config FILE] COMMAND [OPTIONS] [WORDS]\n\n"
           "  --config FILE          the daemon's configuration (default /etc/inboxd/inboxd.conf)\n"
+          "  --database CONNINFO    connect so instead of as the daemon does, for example as an "
+          "operator\n"
           "  --version              print the version\n"
           "  --help                 print this; after a command, its own help\n\ncommands:\n",
           out);

@@ -20,6 +20,7 @@ enum exit_code {
 /* What stands before the command. */
 struct context {
     const char *config_path;
+    const char *database; /* connection string of --database; NULL: the configuration's */
     bool json;
     FILE *out;
 };

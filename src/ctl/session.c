@@ -2,7 +2,10 @@
 #include "ctl/session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/mem.h"
 #include "db/migrate.h"
 
 void session_print_mistakes(const struct mistakes *mistakes, bool warnings)
@@ -36,20 +39,35 @@ struct config *session_config(const struct context *context)
     return read_with(context, config_read);
 }
 
+/* The connection string: of --database, or of the configuration. NULL after its mistakes were
+ * printed; to be freed. */
+static char *find_conninfo(const struct context *context)
+{
+    struct config *config;
+    char *conninfo;
+
+    if (context->database)
+        return mem_copy(str_from(context->database));
+    /* Who operates the database need not be allowed to read the secrets. */
+    config = read_with(context, config_read_without_secrets);
+    conninfo = config ? mem_copy(config->database) : NULL;
+    config_unref(config);
+    return conninfo;
+}
+
 struct db *session_connect(const struct context *context, bool any_schema, int *code)
 {
-    /* Who operates the database need not be allowed to read the secrets. */
-    struct config *config = read_with(context, config_read_without_secrets);
+    char *conninfo = find_conninfo(context);
     struct err err = {0};
     struct db *db;
 
     *code = EXIT_BAD_CONFIG;
-    if (!config)
+    if (!conninfo)
         return NULL;
-    db = db_new(&(struct db_options){.conninfo = config->database.ptr,
+    db = db_new(&(struct db_options){.conninfo = conninfo,
                                      .application_name = "inboxctl",
                                      .settings = "SET lock_timeout = '10s'"});
-    config_unref(config);
+    free(conninfo);
     if (db_connect(db, &err) < 0 || (!any_schema && migrate_check(db, &err) < 0)) {
         fprintf(stderr, "inboxctl: %s\n", err.text);
         *code = err.kind == ERR_AGAIN ? EXIT_UNREACHABLE : EXIT_FAILED;
@@ -65,5 +83,9 @@ int session_failed(const char *command, const struct db *db, const struct err *e
     bool server_said = db_sqlstate(db)[0] != '\0' && db_message(db)[0] != '\0';
 
     fprintf(stderr, "inboxctl: %s: %s\n", command, server_said ? db_message(db) : err->text);
+    if (strcmp(db_sqlstate(db), "42501") == 0)
+        fputs("connect as a member of the role inboxd_ops: inboxctl --database \"user=... "
+              "dbname=...\"\n",
+              stderr);
     return err->kind == ERR_AGAIN ? EXIT_UNREACHABLE : EXIT_FAILED;
 }

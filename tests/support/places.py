@@ -21,7 +21,7 @@ def _worker_number():
     return int(name[2:]) if name[:2] == "gw" and name[2:].isdigit() else 15
 
 
-_next_port = 0
+_next_port = os.getpid() % 700  # another start for every run, so that runs side by side seldom meet
 
 
 def free_port():
