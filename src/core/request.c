@@ -23,18 +23,29 @@ static struct str next_piece(struct str *rest, char stop)
     return piece;
 }
 
-bool request_query(const struct request *request, struct str name, struct str *value)
+size_t request_query(const struct request *request, struct str name, struct str *value)
 {
     struct str rest = request->query;
+    size_t found = 0;
 
     while (rest.ptr && rest.len > 0) {
         struct str pair = next_piece(&rest, '&');
         struct str key = next_piece(&pair, '=');
 
-        if (str_equal(key, name)) {
+        if (str_equal(key, name) && found++ == 0)
             *value = pair;
-            return true;
-        }
     }
-    return false;
+    return found;
+}
+
+bool request_names_header(struct str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '-' || c == '_' || c == '.'))
+            return false;
+    }
+    return name.len > 0;
 }

@@ -3,6 +3,7 @@
 #ifndef CORE_REQUEST_H
 #define CORE_REQUEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,8 +30,11 @@ struct request {
  * section 5.1). */
 size_t request_header(const struct request *request, struct str name, struct str *value);
 
-/* The raw value of a query parameter, percent-encoded as sent; the first one counts. False when
- * there is none. */
-bool request_query(const struct request *request, struct str name, struct str *value);
+/* How often a query parameter occurs; *value is the first one's, raw, percent-encoded as sent. */
+size_t request_query(const struct request *request, struct str name, struct str *value);
+
+/* Whether a setting can mean a header by this: letters, digits, '-', '_' and '.'. Stricter than RFC
+ * 9110, so that "X-Id|sha256", written without blanks, is not taken for a name. */
+bool request_names_header(struct str name);
 
 #endif

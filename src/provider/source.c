@@ -1,6 +1,7 @@
 /* The sources grammar, and the rule that makes any value an identity. */
 #include "provider/source.h"
 
+#include "base/attr.h"
 #include "base/codec.h"
 #include "base/digest.h"
 #include "base/utf8.h"
@@ -51,6 +52,24 @@ static struct str take_word(struct str *rest)
     return word;
 }
 
+/* "/id|sha256" is a pointer that no document has; with blanks it would be what was meant. */
+static int refuse_run_together(struct str word, struct err *err)
+{
+    static const char *const starts[] = {"body:", "header:", "query:", "sha256", "'"};
+
+    for (size_t i = 0; i < word.len; i++) {
+        struct str behind = {word.ptr + i + 1, word.len - i - 1};
+
+        if (word.ptr[i] != '|' && word.ptr[i] != '+')
+            continue;
+        for (size_t j = 0; j < ARRAY_LEN(starts); j++)
+            if (str_starts(behind, str_from(starts[j])))
+                return err_set(err, ERR_INPUT, "\"%.*s\" wants blanks around its \"%c\"",
+                               STR_ARG(word), word.ptr[i]);
+    }
+    return 0;
+}
+
 static int add_pointer(struct pointer_list *pointers, struct str pointer, struct arena *arena,
                        size_t *number, struct err *err)
 {
@@ -91,6 +110,10 @@ static int named_parse(struct str *rest, enum term_kind kind, struct term *term,
     if (word.len == 0)
         return err_set(err, ERR_INPUT, "%s wants a name",
                        kind == TERM_HEADER ? "header:" : "query:");
+    if (refuse_run_together(word, err) < 0)
+        return -1;
+    if (kind == TERM_HEADER && !request_names_header(word))
+        return err_set(err, ERR_INPUT, "\"%.*s\" is no header's name", STR_ARG(word));
     term->kind = kind;
     term->text = arena_copy(arena, word);
     return 0;
@@ -110,6 +133,8 @@ static int term_parse(struct str *rest, struct term *term, struct pointer_list *
         return named_parse(rest, TERM_QUERY, term, arena, err);
     if (take(rest, "body:")) {
         word = take_word(rest);
+        if (refuse_run_together(word, err) < 0)
+            return -1;
         paths = json_paths_new(&word, 1, err);
         if (!paths)
             return err_prefix(err, "body:%.*s", STR_ARG(word));
@@ -217,7 +242,7 @@ static struct str query_text(const struct request *request, struct str name, str
     ssize_t len;
     char *text;
 
-    if (!request_query(request, name, &raw))
+    if (request_query(request, name, &raw) != 1)
         return STR_NONE;
     text = arena_bytes(arena, raw.len + 1);
     len = codec_percent_decode(raw, text);

@@ -8,8 +8,8 @@
  * A string's content, a number's digits as sent and a boolean exist; objects, arrays, null and the
  * empty string do not. What is longer than 512 bytes, or is no PostgreSQL text (a NUL, half a
  * surrogate pair, a header that is not UTF-8), becomes "sha256:" and the digest of its bytes, so
- * that nothing is cut and what is distinct stays distinct. A header that comes twice does not
- * exist: which of the two is meant cannot be told. */
+ * that nothing is cut and what is distinct stays distinct. A header or query parameter that comes
+ * twice does not exist: which of the two is meant cannot be told. */
 #ifndef PROVIDER_SOURCE_H
 #define PROVIDER_SOURCE_H
 

@@ -89,8 +89,9 @@ struct material {
     struct arena *arena;                      /* for decoded JSON strings; NULL until needed */
 };
 
-/* The number of a pointer in the scheme; adds it. -1: too many. */
-int scheme_pointer(struct verify_scheme *scheme, struct str pointer, size_t *number);
+/* The number of a pointer in the scheme; adds it. */
+int scheme_pointer(struct verify_scheme *scheme, struct str pointer, size_t *number,
+                   struct err *err) MUST_CHECK;
 
 /* A word of a blank-separated text; ptr NULL at the end. */
 struct str scheme_word(struct str *rest);

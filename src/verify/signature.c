@@ -28,8 +28,14 @@ static bool take_prefix(struct str *word, const char *prefix)
     return true;
 }
 
-int scheme_pointer(struct verify_scheme *scheme, struct str pointer, size_t *number)
+int scheme_pointer(struct verify_scheme *scheme, struct str pointer, size_t *number,
+                   struct err *err)
 {
+    struct json_paths *paths = json_paths_new(&pointer, 1, err);
+
+    if (!paths)
+        return -1;
+    json_paths_free(paths);
     for (size_t i = 0; i < scheme->pointer_count; i++) {
         if (str_equal(scheme->pointers[i], pointer)) {
             *number = i;
@@ -37,7 +43,7 @@ int scheme_pointer(struct verify_scheme *scheme, struct str pointer, size_t *num
         }
     }
     if (scheme->pointer_count == JSON_PATHS_MAX)
-        return -1;
+        return err_set(err, ERR_INPUT, "names more than %d members of the body", JSON_PATHS_MAX);
     *number = scheme->pointer_count;
     scheme->pointers[scheme->pointer_count++] = arena_copy(scheme->arena, pointer);
     return 0;
@@ -53,6 +59,8 @@ int place_parse(struct verify_scheme *scheme, struct str word, struct place *pla
 
         if (family)
             name.len--;
+        if (!request_names_header(name))
+            return err_set(err, ERR_INPUT, "\"%.*s\" is no header's name", STR_ARG(name));
         *place = (struct place){family ? PLACE_HEADER_FAMILY : PLACE_HEADER,
                                 arena_copy(scheme->arena, name), 0};
         return 0;
@@ -63,10 +71,7 @@ int place_parse(struct verify_scheme *scheme, struct str word, struct place *pla
     }
     if (take_prefix(&name, "json:")) {
         *place = (struct place){PLACE_JSON, STR_NONE, 0};
-        if (scheme_pointer(scheme, name, &place->pointer) < 0)
-            return err_set(err, ERR_INPUT, "names more than %d members of the body",
-                           JSON_PATHS_MAX);
-        return 0;
+        return scheme_pointer(scheme, name, &place->pointer, err);
     }
     return err_set(
         err, ERR_INPUT,

@@ -38,9 +38,10 @@ static int name_parse(struct verify_scheme *scheme, struct str name, struct err 
             continue;
         if (takes)
             part.text = arena_copy(scheme->arena, (struct str){name.ptr + len, name.len - len});
-        if (part.kind == PART_JSON && scheme_pointer(scheme, part.text, &part.pointer) < 0)
-            return err_set(err, ERR_INPUT, "names more than %d members of the body",
-                           JSON_PATHS_MAX);
+        if (part.kind == PART_HEADER && !request_names_header(part.text))
+            return err_set(err, ERR_INPUT, "\"%.*s\" is no header's name", STR_ARG(part.text));
+        if (part.kind == PART_JSON && scheme_pointer(scheme, part.text, &part.pointer, err) < 0)
+            return -1;
         return add_part(&scheme->template, part, err);
     }
     return err_set(err, ERR_INPUT,
@@ -131,6 +132,17 @@ static enum verify_result feed_header(const struct request *request, struct str 
     return found == 1 ? VERIFY_VALID : found == 0 ? VERIFY_MISSING : VERIFY_BAD;
 }
 
+static enum verify_result feed_query(const struct request *request, struct str name,
+                                     struct digester *digester)
+{
+    struct str value;
+    size_t found = request_query(request, name, &value);
+
+    if (found == 1)
+        digester_add(digester, value);
+    return found == 1 ? VERIFY_VALID : found == 0 ? VERIFY_MISSING : VERIFY_BAD;
+}
+
 static void feed_body_digest(const struct request *request, enum part_kind kind,
                              struct digester *digester)
 {
@@ -172,10 +184,7 @@ static enum verify_result feed_part(const struct verify_scheme *scheme, struct m
     case PART_HEADER:
         return feed_header(material->request, part->text, digester);
     case PART_QUERY:
-        if (!request_query(material->request, part->text, &text))
-            return VERIFY_MISSING;
-        digester_add(digester, text);
-        return VERIFY_VALID;
+        return feed_query(material->request, part->text, digester);
     case PART_JSON:
         if (!material_json(material, part->pointer, &text))
             return VERIFY_BAD;

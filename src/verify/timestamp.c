@@ -81,6 +81,14 @@ static bool mark(struct str text, size_t *at, char c)
     return *at < text.len && text.ptr[(*at)++] == c;
 }
 
+static int month_days(int year, int month)
+{
+    static const char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+    return days[month - 1] + (month == 2 && leap);
+}
+
 /* Days since 1970-01-01 of a date of the Gregorian calendar (years from March, so that leap days
  * come last). */
 static int64_t days_of(int year, int month, int day)
@@ -132,7 +140,7 @@ static bool read_date(struct str text, size_t *at, int64_t *days)
     month = digits(text, at, 2, 1, 12);
     if (month < 0 || !mark(text, at, '-'))
         return false;
-    day = digits(text, at, 2, 1, 31);
+    day = digits(text, at, 2, 1, month_days(year, month));
     *days = day < 0 ? 0 : days_of(year, month, day);
     return day > 0;
 }

@@ -18,7 +18,8 @@ static enum verify_result read_single(const struct place *place, struct material
         found = request_header(material->request, place->name, text);
         return found == 1 ? VERIFY_VALID : found == 0 ? VERIFY_MISSING : VERIFY_BAD;
     case PLACE_QUERY:
-        return request_query(material->request, place->name, text) ? VERIFY_VALID : VERIFY_MISSING;
+        found = request_query(material->request, place->name, text);
+        return found == 1 ? VERIFY_VALID : found == 0 ? VERIFY_MISSING : VERIFY_BAD;
     case PLACE_JSON:
         return material_json(material, place->pointer, text) ? VERIFY_VALID : VERIFY_MISSING;
     case PLACE_HEADER_FAMILY:
