@@ -180,7 +180,7 @@ static enum verify_result judge_signature(struct verify_scheme *scheme, struct m
         result = each_item(scheme, material, compare_item, &comparison);
     if (result == VERIFY_VALID && !comparison.found)
         result = VERIFY_BAD;
-    if (result == VERIFY_VALID && secret)
+    if (result == VERIFY_VALID)
         *secret = comparison.secret;
     secret_wipe(digests, scheme->secret_count * sizeof(*digests));
     free(digests);
@@ -202,14 +202,17 @@ enum verify_result verify_request(struct verify_scheme *scheme, const struct req
 {
     struct material material = {.request = request};
     enum verify_result result;
+    size_t matched = 0;
 
     if (!read_members(scheme, &material))
         return VERIFY_BAD;
     result = find_time(scheme, &material);
     if (result == VERIFY_VALID)
-        result = judge_signature(scheme, &material, secret);
+        result = judge_signature(scheme, &material, &matched);
     if (result == VERIFY_VALID)
         result = judge_time(scheme, &material);
+    if (secret && (result == VERIFY_VALID || result == VERIFY_STALE))
+        *secret = matched;
     arena_free(material.arena);
     return result;
 }

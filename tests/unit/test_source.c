@@ -163,7 +163,7 @@ static void long_body(char *body, size_t len, const char *tail)
 
     memcpy(body, "{\"id\":\"", 7);
     memset(body + 7, 'x', fill);
-    sprintf(body + 7 + fill, "%s\"}", tail);
+    snprintf(body + 7 + fill, strlen(tail) + 3, "%s\"}", tail);
 }
 
 static void digest_of(const void *bytes, size_t len, char text[static 7 + CODEC_HEX_SIZE(32)])
@@ -204,7 +204,7 @@ static void test_joined_and_too_long_becomes_a_digest_too(void **state)
 
     (void)state;
     long_body(body, 510, "");
-    sprintf(joined, "%.510s:h1", body + 7);
+    snprintf(joined, sizeof(joined), "%.510s:h1", body + 7);
     digest_of(joined, 513, digest);
     check("body:/id + header:X-Id", body, NULL, digest);
 }
