@@ -567,6 +567,7 @@ int main(int argc, char **argv)
     bool check = false;
     int option;
 
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no threads yet */
     while ((option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1) {
         switch (option) {
         case 'c':

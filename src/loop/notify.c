@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <systemd/sd-daemon.h>
 
 #include "base/clock.h"
@@ -25,13 +26,16 @@ void notify_stopping(void)
 
 void notify_status(const char *format, ...)
 {
-    char text[256];
+    char *text = NULL;
     va_list args;
+    int len;
 
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    len = vasprintf(&text, format, args);
     va_end(args);
-    sd_notifyf(0, "STATUS=%s", text);
+    if (len >= 0)
+        sd_notifyf(0, "STATUS=%s", text);
+    free(text);
 }
 
 static void on_watchdog(void *argument)
