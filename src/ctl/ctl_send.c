@@ -62,8 +62,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *argument)
     return size * n;
 }
 
-static struct curl_slist *curl_headers(const struct header *headers, size_t count,
-                                       const char *extra)
+static struct curl_slist *curl_headers(const struct header *headers, size_t count)
 {
     struct curl_slist *list = curl_slist_append(NULL, "Content-Type: application/json");
 
@@ -74,13 +73,13 @@ static struct curl_slist *curl_headers(const struct header *headers, size_t coun
         list = curl_slist_append(list, line);
         free(line);
     }
-    return extra ? curl_slist_append(list, extra) : list;
+    return list;
 }
 
 static int post(struct sender *sender, struct str body, const struct header *headers, size_t count,
                 struct err *err)
 {
-    struct curl_slist *list = curl_headers(headers, count, sender->options->header);
+    struct curl_slist *list = curl_headers(headers, count);
     struct str answer;
     CURLcode rc;
     long status = 0;
@@ -108,6 +107,23 @@ static int post(struct sender *sender, struct str body, const struct header *hea
     return 0;
 }
 
+/* Sets the header of --header, "NAME:VALUE", in place of the sample's of that name. */
+static size_t add_given_header(const char *given, struct header *headers, size_t count)
+{
+    const char *colon = given ? strchr(given, ':') : NULL;
+    struct header header;
+    size_t i = 0;
+
+    if (!colon)
+        return count;
+    header.name = (struct str){given, (size_t)(colon - given)};
+    header.value = str_trim(str_from(colon + 1));
+    while (i < count && !str_equal_nocase(headers[i].name, header.name))
+        i++;
+    headers[i] = header;
+    return i == count ? count + 1 : count;
+}
+
 /* Makes, signs and posts one event, or the same bytes twice. */
 static int send_one(struct sender *sender, struct err *err)
 {
@@ -122,6 +138,7 @@ static int send_one(struct sender *sender, struct err *err)
     request.body = sample_body(sender->config, sender->text, id, arena);
     request.target = str_from(arena_printf(arena, "/webhooks/%.*s", STR_ARG(sender->config->name)));
     count = sample_headers(sender->config, id, arena, headers, MAX_HEADERS);
+    count = add_given_header(sender->options->header, headers, count);
     request.headers = headers;
     request.header_count = count;
     if (provider_sign(sender->provider, &request, sender->options->age_s,
@@ -276,6 +293,8 @@ int ctl_send(const struct context *context, int argc, char **argv)
         return EXIT_USAGE;
     if (words != 1)
         return command_usage("send", "wants the name of one provider");
+    if (options.header && !strchr(options.header, ':'))
+        return command_usage("send", "--header is written NAME:VALUE, not \"%s\"", options.header);
     config = session_config(context);
     if (!config)
         return EXIT_BAD_CONFIG;

@@ -64,9 +64,10 @@ struct db *session_connect(const struct context *context, bool any_schema, int *
     *code = EXIT_BAD_CONFIG;
     if (!conninfo)
         return NULL;
-    db = db_new(&(struct db_options){.conninfo = conninfo,
-                                     .application_name = "inboxctl",
-                                     .settings = "SET lock_timeout = '10s'"});
+    db = db_new(&(struct db_options){
+        .conninfo = conninfo,
+        .application_name = "inboxctl",
+        .settings = "SET lock_timeout = '10s'; SET intervalstyle = 'postgres'"});
     free(conninfo);
     if (db_connect(db, &err) < 0 || (!any_schema && migrate_check(db, &err) < 0)) {
         fprintf(stderr, "inboxctl: %s\n", err.text);

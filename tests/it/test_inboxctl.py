@@ -176,6 +176,15 @@ def test_send_a_given_event_with_a_fresh_id(pg, inboxd, tmp_path):
     assert len(set(ids)) == 2 and all(event_id.startswith("given-") for event_id in ids)
 
 
+def test_send_a_header_in_place_of_the_samples(pg, inboxd):
+    daemon = inboxd()
+    daemon.ctl("send", "g", "--header", "x-github-event: push")
+    daemon.ctl("send", "w", "--header", "webhook-id:msg_1")
+    settled(pg, 2)
+    assert pg.value("select event_type from webhook_inbox where provider = 'g'") == "push"
+    assert pg.value("select event_id from webhook_inbox where provider = 'w'") == "msg_1"
+
+
 def test_no_command_prints_a_secret(inboxd):
     daemon = inboxd()
     for words in (["check"], ["status"], ["send", "s"], ["list"]):
