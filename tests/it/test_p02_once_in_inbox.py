@@ -1,0 +1,110 @@
+"""P2: an event is once in the inbox, however many copies come, wherever and whenever."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from support import http
+
+
+def event(event_id):
+    return {"id": event_id, "data": "x" * 200}
+
+
+def send(items, threads=50):
+    """Posts all items at once; every answer must have come."""
+    answers = http.post_many(items, threads)
+    lost = [answer for answer in answers if not isinstance(answer, http.Response)]
+    assert not lost, lost[:3]
+    return answers
+
+
+def assert_once(pg, event_ids):
+    for table in ("ledger", "event_store"):
+        assert sorted(pg.column(f"select event_id from inboxd.{table}")) == sorted(event_ids), table
+
+
+def test_200_copies_at_once_on_two_daemons_are_one_row_and_one_effect(pg, inboxd):
+    one, two = inboxd(), inboxd()
+    answers = send([(one, two)[turn % 2].item("h", event("e1")) for turn in range(200)])
+    assert [answer.status for answer in answers] == [200] * 200
+    texts = [answer.text for answer in answers]
+    assert (texts.count("ok"), texts.count("dup")) == (1, 199)
+    assert {answer.text: answer.result for answer in answers} == {"ok": "stored", "dup": "duplicate"}
+    assert_once(pg, ["e1"])
+    pg.wait_until("select count(*) from t.effect", equals=1)
+    pg.wait_until("select count(*) from inboxd.work", equals=0)
+    assert pg.value("select count(*) from t.effect") == 1
+    pg.wait_until("select sum(stored) || ' ' || sum(duplicate) from inboxd.counters", equals="1 199")
+
+
+def test_duplicates_in_opposite_orders_on_two_daemons_give_no_5xx(pg, inboxd):
+    one, two = inboxd(workers=0), inboxd(workers=0)
+    names = [f"e{number:04d}" for number in range(600)]
+    with ThreadPoolExecutor(2) as pool:
+        ahead = pool.submit(send, [one.item("n", event(name)) for name in names], 40)
+        back = pool.submit(send, [two.item("n", event(name)) for name in reversed(names)], 40)
+        answers = ahead.result() + back.result()
+    assert {answer.status for answer in answers} == {200}
+    texts = [answer.text for answer in answers]
+    assert (texts.count("ok"), texts.count("dup")) == (600, 600)
+    assert_once(pg, names)
+    for daemon in (one, two):
+        assert "deadlock" not in daemon.log_text()
+    assert "deadlock detected" not in pg.cluster.log_text()
+
+
+def test_a_copy_after_a_restart_is_a_duplicate(pg, inboxd):
+    daemon = inboxd()
+    assert daemon.post("n", event("e1")).text == "ok"
+    daemon.restart()
+    assert daemon.post("n", event("e1")).text == "dup"
+    pg.wait_until("select count(*) from t.effect", equals=1)
+    assert daemon.post("n", event("e1")).text == "dup"
+    assert pg.value("select count(*) from inboxd.work") == 0
+
+
+def test_a_copy_of_a_finished_event_creates_no_work(pg, inboxd):
+    daemon = inboxd()
+    assert daemon.post("n", event("e1")).text == "ok"
+    pg.wait_until("select status from inboxd.webhook_inbox", equals=2)
+    assert daemon.post("n", event("e1")).text == "dup"
+    assert pg.value("select count(*) from inboxd.work") == 0
+    assert pg.column("select event_id from inboxd.processed_events") == ["e1"]
+    assert pg.value("select count(*) from t.effect") == 1
+
+
+def test_the_same_id_of_two_providers_is_two_events(pg, inboxd):
+    daemon = inboxd(workers=0)
+    assert daemon.post("n", event("e1")).text == "ok"
+    assert daemon.post("h", event("e1")).text == "ok"
+    assert_once(pg, ["e1", "e1"])
+
+
+def test_the_first_bytes_stay(pg, inboxd):
+    daemon = inboxd(workers=0)
+    assert daemon.post("n", {"id": "e1", "v": 1}).text == "ok"
+    assert daemon.post("n", {"id": "e1", "v": 2}).text == "dup"
+    assert pg.value("select body from inboxd.event_store") == b'{"id":"e1","v":1}'
+    pg.wait_until("select sum(differing) from inboxd.counters", equals=1)
+
+
+@pytest.mark.parametrize("next_id", [3_000_000_000, 2**53 + 1])
+def test_b09_ids_beyond_32_and_53_bits(pg, inboxd, next_id):
+    pg.execute("select setval('inboxd.event_id_seq', %s)", next_id)
+    daemon = inboxd()
+    assert [daemon.post("n", event(f"e{number}")).text for number in range(20)] == ["ok"] * 20
+    assert [daemon.post("n", event(f"e{number}")).text for number in range(20)] == ["dup"] * 20
+    pg.wait_until("select count(*) from t.effect", equals=20)
+    assert pg.value("select min(id) from inboxd.outcome") > next_id
+
+
+def test_b08_a_large_event_a_long_id_and_a_long_key(pg, inboxd):
+    daemon = inboxd(workers=0, max_body="2M")
+    names = ["x" * 512, "\U0001f600" * 128]
+    for name in names:
+        body = {"id": name, "k": "\U0001f511" * 128, "data": "y" * 1_000_000}
+        assert daemon.post("n", body).text == "ok"
+        assert daemon.post("n", body).text == "dup"
+    assert_once(pg, names)
+    assert pg.column("select distinct length(payload ->> 'data') from inboxd.event_store") == [1_000_000]
