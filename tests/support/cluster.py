@@ -7,7 +7,6 @@ read lies in their own temporary folder, never in the checkout. The server dies 
 import contextlib
 import os
 import pwd
-import re
 import shutil
 import signal
 import subprocess
@@ -18,7 +17,7 @@ import psycopg2
 import psycopg2.errors
 import psycopg2.extensions
 
-from support.places import ROOT, SUPPORT, free_port
+from support.places import BUILDS, ROOT, SUPPORT, free_port, program
 from support.wait import wait_until
 
 BIN = "/usr/lib/postgresql/15/bin"
@@ -181,21 +180,16 @@ class Cluster:
             self.execute(f"drop database if exists {pg.name} with (force)")
 
 
-def migrate(conninfo):
-    """Applies the numbered files under sql/, each in one transaction, as `inboxctl migrate` does."""
-    texts = [(ROOT / "sql/query/migration_table.sql").read_text()]
-    for file in sorted((ROOT / "sql").glob("[0-9][0-9][0-9]_*.sql")):
-        text = file.read_text()
-        oldest = int(re.search(r"^-- min-daemon: (\d+)", text, re.MULTILINE)[1])
-        number, name = file.stem.split("_", 1)
-        texts.append(
-            f"begin;\n{text}\ninsert into inboxd.schema_migration (version, name, min_daemon)"
-            f" values ({int(number)}, '{name}', {oldest});\ncommit;\n"
-        )
-    done = subprocess.run(
-        ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", conninfo],
-        input="".join(texts), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+def migrate(conninfo, build=None):
+    """`inboxctl migrate`, of whichever build there is."""
+    build = build or next((name for name in BUILDS if (ROOT / "build" / name / "bin" / "inboxctl").exists()), "dev")
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write(f"[inboxd]\ndatabase = {conninfo}\n")
+        file.flush()
+        done = subprocess.run(
+            [program("inboxctl", build), "--config", file.name, "migrate"],
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
     if done.returncode != 0:
         raise RuntimeError(f"cannot migrate: {done.stderr}")
 

@@ -18,12 +18,12 @@ import pytest
 
 from support.cluster import Cluster
 from support.daemon import Inboxd, run_ctl, write_config
-from support.places import free_port
+from support.places import BUILDS, free_port
 from support.relay import Relay
 
 
 def pytest_addoption(parser):
-    parser.addoption("--build", default="dev", choices=["dev", "asan", "tsan", "release"], help="preset under test")
+    parser.addoption("--build", default="dev", choices=BUILDS, help="preset under test")
 
 
 def pytest_collection_modifyitems(config, items):

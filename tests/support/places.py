@@ -6,6 +6,7 @@ import socket
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "tests" / "support"
+BUILDS = ("dev", "release", "asan", "tsan")
 
 
 def program(name, build):
