@@ -13,9 +13,10 @@ create table demo.payment (
 
 create table demo.repository (name text primary key);
 
-create table demo.push (
-    repository text not null references demo.repository,
-    head       text not null
+create table demo.pull_request (
+    repository text   not null references demo.repository,
+    number     bigint not null,
+    title      text   not null
 );
 
 create function demo.on_stripe(e inboxd.event) returns void language plpgsql as $$
@@ -36,7 +37,8 @@ begin
     if not exists (select from demo.repository r where r.name = repository) then
         raise exception 'repository % is not registered', repository;
     end if;
-    insert into demo.push (repository, head) values (repository, e.payload ->> 'after');
+    insert into demo.pull_request (repository, number, title)
+    values (repository, (e.payload ->> 'number')::bigint, e.payload #>> '{pull_request,title}');
 end
 $$;
 
