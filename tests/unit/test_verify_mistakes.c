@@ -1,0 +1,285 @@
+/* Schemes that must not exist: every contradiction, every unsafe rule and every bad secret, with
+ * exactly what is said about it (field report A33 among them). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "verify/verify.h"
+
+static const char *const field_names[] = {
+    [VERIFY_ALGORITHM] = "verify",      [VERIFY_SIGNATURE] = "signature",
+    [VERIFY_TIMESTAMP] = "timestamp",   [VERIFY_SIGNED] = "signed",
+    [VERIFY_SECRET] = "secret",         [VERIFY_SECRET_ENCODING] = "secret_encoding",
+    [VERIFY_PUBLIC_URL] = "public_url",
+};
+
+static void note(void *argument, enum verify_field field, size_t index, const char *text)
+{
+    struct buf *out = argument;
+
+    if (index)
+        buf_printf(out, "%s %zu: %s\n", field_names[field], index, text);
+    else
+        buf_printf(out, "%s: %s\n", field_names[field], text);
+}
+
+/* Everything that is said about a scheme, a line each; "" where it is right. */
+static void check(const struct verify_spec *spec, const char *want)
+{
+    struct buf said;
+    struct verify_scheme *scheme;
+
+    buf_init(&said, BUF_NO_CAP);
+    scheme = verify_scheme_new(spec, note, &said);
+    buf_put_char(&said, '\0');
+    assert_string_equal(said.data, want);
+    assert_int_equal(scheme == NULL, want[0] != '\0');
+    verify_scheme_free(scheme);
+    buf_release(&said);
+}
+
+#define NO_PART                                                                                    \
+    "; there are {body} {ts} {method} {url} {header:NAME} {query:NAME} {json:/POINTER} {secret} "  \
+    "{sha256hex:body} {crc32:body}\n"
+#define NO_PLACE " is no place; write header:NAME, header:NAME-*, query:NAME or json:/POINTER\n"
+#define AFTER_PLACE                                                                                \
+    "; after the place come split CH, prefix TEXT, repeat any, and hex, base64 or base64url\n"
+
+static const struct {
+    const char *algorithm, *signature, *timestamp, *signed_template, *url;
+    const char *want;
+} cases[] = {
+    {"hmac-sha256", "header:A hex", NULL, "{body}", NULL, ""},
+    {"hmac-sha1", "header:A-* base64", "header:T ms", "{ts}{body}", NULL, ""},
+    {"hmac-sha512", "json:/a base64url", "json:/t iso8601", "{sha256hex:body}", NULL, ""},
+    {"sha256", "query:a hex", NULL, "{secret}{method}{url}{body}", "https://a.example/b", ""},
+
+    {NULL, "header:A hex", NULL, "{body}", NULL,
+     "verify: is no algorithm; there are hmac-sha1, hmac-sha256, hmac-sha512 and sha256\n"},
+    {"hmac-md5", "header:A hex", NULL, "{body}", NULL,
+     "verify: is no algorithm; there are hmac-sha1, hmac-sha256, hmac-sha512 and sha256\n"},
+
+    {"hmac-sha256", NULL, NULL, "{body}", NULL,
+     "signature: is missing; write, for example, signature = header:X-Signature hex\n"},
+    {"hmac-sha256", "", NULL, "{body}", NULL, "signature: \"\"" NO_PLACE},
+    {"hmac-sha256", "X-Sig hex", NULL, "{body}", NULL, "signature: \"X-Sig\"" NO_PLACE},
+    {"hmac-sha256", "header: X-Sig hex", NULL, "{body}", NULL, "signature: \"header:\"" NO_PLACE},
+    {"hmac-sha256", "header:X:Sig hex", NULL, "{body}", NULL,
+     "signature: \"X:Sig\" is no header's name\n"},
+    {"hmac-sha256", "header:X-Sig", NULL, "{body}", NULL,
+     "signature: does not say how the signature is written; add hex, base64 or base64url\n"},
+    {"hmac-sha256", "header:X-Sig HEX", NULL, "{body}", NULL,
+     "signature: cannot use \"HEX\"" AFTER_PLACE},
+    {"hmac-sha256", "header:X-Sig split hex", NULL, "{body}", NULL,
+     "signature: split wants one character, or comma, space or semicolon; not \"hex\"\n"},
+    {"hmac-sha256", "header:X-Sig hex split", NULL, "{body}", NULL,
+     "signature: split wants one character, or comma, space or semicolon; not \"\"\n"},
+    {"hmac-sha256", "header:X-Sig hex prefix", NULL, "{body}", NULL,
+     "signature: prefix wants a text\n"},
+    {"hmac-sha256", "header:X-Sig hex repeat", NULL, "{body}", NULL,
+     "signature: repeat is written \"repeat any\"\n"},
+
+    {"hmac-sha256", "header:A hex", "header:T", "{ts}{body}", NULL,
+     "timestamp: ends with the unit: s, ms or iso8601\n"},
+    {"hmac-sha256", "header:A hex", "header:T us", "{ts}{body}", NULL,
+     "timestamp: ends with the unit: s, ms or iso8601\n"},
+    {"hmac-sha256", "header:A hex", "header:T s 5m", "{ts}{body}", NULL,
+     "timestamp: ends with the unit: s, ms or iso8601\n"},
+    {"hmac-sha256", "header:A hex", "T s", "{ts}{body}", NULL, "timestamp: \"T\"" NO_PLACE},
+    {"hmac-sha256", "header:A hex", "header:T-* s", "{ts}{body}", NULL,
+     "timestamp: a timestamp comes from one header, not from a numbered family\n"},
+    {"hmac-sha256", "header:A split comma hex", "item", "{ts}{body}", NULL,
+     "timestamp: item wants the prefix of the timestamp, such as \"item t= s\"\n"},
+    {"hmac-sha256", "header:A hex", "item t= s", "{ts}{body}", NULL,
+     "timestamp: is an item of a list, but `signature` does not split one\n"},
+    {"hmac-sha256", "header:A hex", "header:T s", "{body}", NULL,
+     "timestamp: is not signed, so anybody could change it; `signed` has to use {ts}\n"},
+    {"hmac-sha256", "header:A split comma hex", "item t= s", "{body}", NULL,
+     "timestamp: is not signed, so anybody could change it; `signed` has to use {ts}\n"},
+    {"hmac-sha256", "header:A hex", "query:t s", "{body}", NULL,
+     "timestamp: is not signed, so anybody could change it; `signed` has to use {ts}\n"},
+
+    {"hmac-sha256", "header:A hex", NULL, NULL, NULL,
+     "signed: is missing; write, for example, signed = {body}\n"},
+    {"hmac-sha256", "header:A hex", NULL, "", NULL,
+     "signed: does not cover the body; without {body} or {sha256hex:body} anybody could change "
+     "it\n"},
+    {"hmac-sha256", "header:A hex", NULL, "{method}{json:/id}", NULL,
+     "signed: does not cover the body; without {body} or {sha256hex:body} anybody could change "
+     "it\n"},
+    {"hmac-sha256", "header:A hex", NULL, "{crc32:body}", NULL,
+     "signed: does not cover the body; without {body} or {sha256hex:body} anybody could change "
+     "it\n"},
+    {"hmac-sha256", "header:A hex", NULL, "{ts}.{body}", NULL,
+     "signed: uses {ts}, but there is no `timestamp`\n"},
+    {"hmac-sha256", "header:A hex", NULL, "{url}{body}", NULL,
+     "public_url: is missing, but `signed` uses {url}; write the URL as the provider knows it\n"},
+    {"hmac-sha256", "header:A hex", NULL, "{secret}{body}", NULL,
+     "signed: uses {secret}, which is only for verify = sha256\n"},
+    {"sha256", "header:A hex", NULL, "{body}", NULL,
+     "signed: has to use {secret}, or anybody could sign\n"},
+    {"hmac-sha256", "header:A hex", NULL, "{body", NULL, "signed: has a { without a }\n"},
+    {"hmac-sha256", "header:A hex", NULL, "{}", NULL, "signed: cannot use {}" NO_PART},
+    {"hmac-sha256", "header:A hex", NULL, "{Body}", NULL, "signed: cannot use {Body}" NO_PART},
+    {"hmac-sha256", "header:A hex", NULL, "{header:}{body}", NULL,
+     "signed: cannot use {header:}" NO_PART},
+    {"hmac-sha256", "header:A hex", NULL, "{header:a b}{body}", NULL,
+     "signed: \"a b\" is no header's name\n"},
+    {"hmac-sha256", "header:A hex", NULL, "{body:x}", NULL, "signed: cannot use {body:x}" NO_PART},
+    {"hmac-sha256", "header:A hex", NULL,
+     "{body}.{ts}.{ts}.{ts}.{ts}.{ts}.{ts}.{ts}.{ts}.{ts}.{ts}.{ts}.{ts}", NULL,
+     "signed: has more than 24 parts\n"},
+
+    {"md5", "A hex", "T s", "{x}", NULL,
+     "verify: is no algorithm; there are hmac-sha1, hmac-sha256, hmac-sha512 and sha256\n"
+     "signature: \"A\"" NO_PLACE "timestamp: \"T\"" NO_PLACE "signed: cannot use {x}" NO_PART},
+};
+
+static void test_every_mistake_of_a_scheme(void **state)
+{
+    struct str secret = STR("0123456789abcdef");
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct verify_spec spec = {.algorithm = str_from(cases[i].algorithm),
+                                   .signature = str_from(cases[i].signature),
+                                   .timestamp = str_from(cases[i].timestamp),
+                                   .signed_template = str_from(cases[i].signed_template),
+                                   .public_url = str_from(cases[i].url),
+                                   .secrets = &secret,
+                                   .secret_count = 1};
+
+        check(&spec, cases[i].want);
+    }
+}
+
+static void test_pointers_that_are_none_or_too_many(void **state)
+{
+    struct str secret = STR("0123456789abcdef");
+    struct verify_spec spec = {.algorithm = STR("hmac-sha256"),
+                               .signature = STR("header:A hex"),
+                               .secrets = &secret,
+                               .secret_count = 1};
+    struct buf said, template;
+    struct verify_scheme *scheme;
+
+    (void)state;
+    buf_init(&said, BUF_NO_CAP);
+    buf_init(&template, BUF_NO_CAP);
+    spec.signed_template = STR("{body}{json:id}");
+    assert_null(verify_scheme_new(&spec, note, &said));
+    assert_true(str_starts(buf_str(&said), STR("signed: ")));
+    buf_put_str(&template, STR("{body}"));
+    for (int i = 0; i < 16; i++)
+        buf_printf(&template, "{json:/m%d}", i);
+    spec.signed_template = buf_str(&template);
+    scheme = verify_scheme_new(&spec, note, &said);
+    assert_non_null(scheme);
+    verify_scheme_free(scheme);
+    spec.signature = STR("json:/s hex");
+    check(&spec, "signed: names more than 16 members of the body\n");
+    buf_release(&template);
+    buf_release(&said);
+}
+
+#define NOT_WHSEC                                                                                  \
+    "secret: is not base64 (after an optional \"whsec_\"); copy it as the provider shows it\n"
+
+static const struct {
+    const char *encoding, *secret, *want;
+} secret_cases[] = {
+    {NULL, "01234567", ""},
+    {"raw", "01234567", ""},
+    {"raw", "whsec_of_stripe_is_raw", ""},
+    {"raw", "", "secret: has 0 bytes; it needs at least 8\n"},
+    {"raw", "0123456", "secret: has 7 bytes; it needs at least 8\n"},
+    {"hex", "00112233445566aA", ""},
+    {"hex", "00112233445566", "secret: decodes to 7 bytes; it needs at least 8\n"},
+    {"hex", "", "secret: decodes to 0 bytes; it needs at least 8\n"},
+    {"hex", "00112233445566778", "secret: is not hexadecimal\n"},
+    {"hex", "0011223344556677 ", "secret: is not hexadecimal\n"},
+    {"base64", "MDEyMzQ1Njc=", ""},
+    {"base64", "MDEyMzQ1Njc", ""},
+    {"base64", "-_-_-_-_-_-_", ""},
+    {"base64", "+/+/+/+/+/+/", ""},
+    {"base64", "MDEyMzQ1Ng==", "secret: decodes to 7 bytes; it needs at least 8\n"},
+    {"base64", "MDEyMzQ1Njc=\n", "secret: is not base64\n"},
+    {"base64", "whsec_MDEyMzQ1Njc4",
+     "secret: begins with \"whsec_\"; write secret_encoding = whsec\n"},
+    {"hex", "whsec_MDEyMzQ1Njc4",
+     "secret: begins with \"whsec_\"; write secret_encoding = whsec\n"},
+    {"whsec", "whsec_MDEyMzQ1Njc=", ""},
+    {"whsec", "whsec_MDEyMzQ1Njc", ""},
+    {"whsec", "MDEyMzQ1Njc", ""},
+    {"whsec", "whsec_-_-_-_-_-_-_", ""},
+    {"whsec", "whsec_!!!!", NOT_WHSEC},
+    {"whsec", "whsec_", "secret: decodes to 0 bytes; it needs at least 8\n"},
+    {"whsec", "whsec_AA==", "secret: decodes to 1 bytes; it needs at least 8\n"},
+    {"whsec", "v1,whsec_MDEyMzQ1Njc=", NOT_WHSEC},
+    {"whsec", "", "secret: decodes to 0 bytes; it needs at least 8\n"},
+    {"utf8", "01234567", "secret_encoding: is one of raw, hex, base64, whsec\n"},
+};
+
+static void test_a33_every_form_of_a_secret(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(secret_cases); i++) {
+        struct str secret = str_from(secret_cases[i].secret);
+        struct verify_spec spec = {.algorithm = STR("hmac-sha256"),
+                                   .signature = STR("header:A hex"),
+                                   .signed_template = STR("{body}"),
+                                   .secret_encoding = str_from(secret_cases[i].encoding),
+                                   .secrets = &secret,
+                                   .secret_count = 1};
+
+        check(&spec, secret_cases[i].want);
+    }
+}
+
+static void test_each_secret_is_judged(void **state)
+{
+    struct str secrets[] = {STR("0123456789abcdef"), STR("short"), STR("")};
+    struct verify_spec spec = {.algorithm = STR("hmac-sha256"),
+                               .signature = STR("header:A hex"),
+                               .signed_template = STR("{body}"),
+                               .secrets = secrets,
+                               .secret_count = 3};
+
+    (void)state;
+    check(&spec, "secret 1: has 5 bytes; it needs at least 8\n"
+                 "secret 2: has 0 bytes; it needs at least 8\n");
+    spec.secret_count = 0;
+    check(&spec, "secret: is missing; write secret = file:PATH\n");
+}
+
+static void test_the_algorithms_that_there_are(void **state)
+{
+    (void)state;
+    assert_true(verify_knows(STR("hmac-sha1")));
+    assert_true(verify_knows(STR("hmac-sha256")));
+    assert_true(verify_knows(STR("hmac-sha512")));
+    assert_true(verify_knows(STR("sha256")));
+    assert_false(verify_knows(STR("HMAC-SHA256")));
+    assert_false(verify_knows(STR("none")));
+    assert_false(verify_knows(STR_NONE));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_mistake_of_a_scheme),
+        cmocka_unit_test(test_pointers_that_are_none_or_too_many),
+        cmocka_unit_test(test_a33_every_form_of_a_secret),
+        cmocka_unit_test(test_each_secret_is_judged),
+        cmocka_unit_test(test_the_algorithms_that_there_are),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
