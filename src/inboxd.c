@@ -114,8 +114,6 @@ static void start_work(struct daemon *daemon)
     daemon->writer = writer_new(&(struct writer_options){
         .conninfo = config->database.ptr,
         .threads = config->writers,
-        .batch_rows = 500,
-        .batch_bytes = 4 * 1024 * 1024,
         .queue_max = config->queue_max,
         .queue_max_bytes = config->queue_max_bytes,
         .ack_timeout_ms = config->ack_timeout_ms,
