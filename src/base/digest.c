@@ -5,8 +5,10 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <stdlib.h>
 
+#include "base/attr.h"
 #include "base/mem.h"
 
 #define BLOCK_MAX 128
@@ -17,18 +19,31 @@ struct digester {
     EVP_MD_CTX *running;
 };
 
-static const EVP_MD *md_of(enum digest digest)
-{
-    static const EVP_MD *(*const makers[])(void) = {
-        [DIGEST_SHA1] = EVP_sha1, [DIGEST_SHA256] = EVP_sha256, [DIGEST_SHA512] = EVP_sha512};
-
-    return makers[digest]();
-}
+/* Fetched once and kept: else OpenSSL 3 looks the implementation up for every message. */
+static EVP_MD *mds[3];
+static pthread_once_t mds_once = PTHREAD_ONCE_INIT;
 
 static void must(int ok)
 {
     if (ok != 1)
         abort();
+}
+
+static void fetch_mds(void)
+{
+    static const char *const names[] = {
+        [DIGEST_SHA1] = "SHA1", [DIGEST_SHA256] = "SHA256", [DIGEST_SHA512] = "SHA512"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        mds[i] = EVP_MD_fetch(NULL, names[i], NULL);
+        must(mds[i] != NULL);
+    }
+}
+
+static const EVP_MD *md_of(enum digest digest)
+{
+    must(pthread_once(&mds_once, fetch_mds) == 0);
+    return mds[digest];
 }
 
 size_t digest_size(enum digest digest)
@@ -38,7 +53,7 @@ size_t digest_size(enum digest digest)
 
 void digest_sha256(struct str bytes, unsigned char out[static 32])
 {
-    must(EVP_Digest(bytes.ptr, bytes.len, out, NULL, EVP_sha256(), NULL));
+    must(EVP_Digest(bytes.ptr, bytes.len, out, NULL, md_of(DIGEST_SHA256), NULL));
 }
 
 struct digester *digester_new(enum digest digest)

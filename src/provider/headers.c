@@ -5,46 +5,90 @@
 #include "base/attr.h"
 #include "base/utf8.h"
 
-/* A received signature is no secret; a received token is. */
-static const char *const secret_names[] = {
-    "authorization",
-    "proxy-authorization",
-    "cookie",
-    "x-gitlab-token",
-    "x-telegram-bot-api-secret-token",
-    "x-webhook-token",
-    "x-api-key",
-    "x-auth-token",
-    "x-hook-secret",
-    "x-verification-token",
+/* What the names of headers hold whose values open something. A received signature is no secret; a
+ * received token is. */
+static const struct str secret_words[] = {
+    {"auth-key", 8},    {"authorization", 13}, {"api-key", 7}, {"apikey", 6}, {"cookie", 6},
+    {"credential", 10}, {"password", 8},       {"secret", 6},  {"token", 5},
 };
 
-bool header_is_secret(struct str name)
+static bool word_at(struct str name, size_t at)
 {
-    for (size_t i = 0; i < ARRAY_LEN(secret_names); i++)
-        if (str_equal_nocase(name, str_from(secret_names[i])))
+    for (size_t i = 0; i < ARRAY_LEN(secret_words); i++) {
+        struct str word = secret_words[i];
+
+        if (name.len - at >= word.len &&
+            str_equal_nocase((struct str){name.ptr + at, word.len}, word))
             return true;
+    }
     return false;
 }
 
-static void put_safe(struct buf *out, struct str s, bool lower)
+/* Whether a header's value is a secret of the sender's, by its name. */
+static bool header_is_secret(struct str name)
 {
-    for (size_t i = 0; i < s.len;) {
-        size_t len = utf8_sequence((struct str){s.ptr + i, s.len - i});
-        unsigned char c = (unsigned char)s.ptr[i];
-
-        if (len == 0 || (c < 0x20 && c != '\t') || c == 0x7f)
-            buf_put(out, "\xef\xbf\xbd", 3);
-        else if (c == '"' || c == '\\')
-            buf_put(out, (char[]){'\\', (char)c}, 2);
-        else if (c == '\t')
-            buf_put(out, "\\t", 2);
-        else if (lower && c >= 'A' && c <= 'Z')
-            buf_put_char(out, (char)(c + ('a' - 'A')));
-        else
-            buf_put(out, s.ptr + i, len);
-        i += len ? len : 1;
+    for (size_t i = 0; i < name.len; i++) {
+        switch (name.ptr[i] | 0x20) {
+        case 'a': /* the letters that the words begin with */
+        case 'c':
+        case 'p':
+        case 's':
+        case 't':
+            if (word_at(name, i))
+                return true;
+            break;
+        default:
+            break;
+        }
     }
+    return false;
+}
+
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* What is not plain, one character at a time; returns how many bytes of s it took. */
+static size_t put_special(struct buf *out, struct str s)
+{
+    size_t len = utf8_sequence(s);
+    unsigned char c = (unsigned char)s.ptr[0];
+
+    if (c == '"' || c == '\\')
+        buf_put(out, (char[]){'\\', (char)c}, 2);
+    else if (c == '\t')
+        buf_put(out, "\\t", 2);
+    else if (len < 2) /* no UTF-8, or a control character */
+        buf_put(out, "\xef\xbf\xbd", 3);
+    else
+        buf_put(out, s.ptr, len);
+    return len ? len : 1;
+}
+
+static void put_safe(struct buf *out, struct str s)
+{
+    size_t i = 0;
+
+    while (i < s.len) {
+        size_t start = i;
+
+        while (i < s.len && is_plain((unsigned char)s.ptr[i]))
+            i++;
+        buf_put(out, s.ptr + start, i - start);
+        if (i < s.len)
+            i += put_special(out, (struct str){s.ptr + i, s.len - i});
+    }
+}
+
+static void put_name(struct buf *out, struct str name)
+{
+    size_t start = out->len;
+
+    put_safe(out, name);
+    for (size_t i = start; i < out->len; i++)
+        if (out->data[i] >= 'A' && out->data[i] <= 'Z')
+            out->data[i] = (char)(out->data[i] + ('a' - 'A'));
 }
 
 static bool named_before(const struct request *request, size_t i)
@@ -68,7 +112,7 @@ static void put_values(const struct request *request, size_t first, struct buf *
             continue;
         if (i > first)
             buf_put(out, ", ", 2);
-        put_safe(out, request->headers[i].value, false);
+        put_safe(out, request->headers[i].value);
     }
 }
 
@@ -81,7 +125,7 @@ void headers_put_json(const struct request *request, struct buf *out)
         if (out->data[out->len - 1] != '{')
             buf_put_char(out, ',');
         buf_put_char(out, '"');
-        put_safe(out, request->headers[i].name, true);
+        put_name(out, request->headers[i].name);
         buf_put(out, "\":\"", 3);
         put_values(request, i, out);
         buf_put_char(out, '"');

@@ -10,7 +10,4 @@
 /* Appends the object to `out`. */
 void headers_put_json(const struct request *request, struct buf *out);
 
-/* Whether a header's value is a secret of the sender's, by its name. */
-bool header_is_secret(struct str name);
-
 #endif

@@ -253,6 +253,7 @@ enum refusal provider_parse(struct provider *provider, const struct request *req
     headers_put_json(request, &provider->headers);
     read.headers = arena_copy(arena, buf_str(&provider->headers));
     read.class = WORK_SQL;
+    read.ordered = false; /* until lanes are claimed: keys are kept, and run like all others */
     *event = read;
     return REFUSAL_NONE;
 }

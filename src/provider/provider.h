@@ -21,7 +21,10 @@ void provider_free(struct provider *provider); /* takes NULL */
 
 const struct provider_config *provider_config(const struct provider *provider);
 
-/* Checks in the contract's order: signature header there, signature, timestamp window, format,
+/* What a provider's events are not yet: `ordered` is false for all of them until lanes are claimed;
+ * the key is kept all the same.
+ *
+ * Checks in the contract's order: signature header there, signature, timestamp window, format,
  * identity. REFUSAL_NONE: *event is set; it borrows from `request`, `provider` and `arena`.
  * Otherwise *event is untouched. */
 enum refusal provider_read(struct provider *provider, const struct request *request,

@@ -30,7 +30,7 @@ bool verify_knows(struct str name)
 
 /* ---- secrets ---- */
 
-bool secret_encoding_known(struct str encoding)
+static bool encoding_known(struct str encoding)
 {
     return str_is(encoding, "raw") || str_is(encoding, "hex") || str_is(encoding, "base64") ||
            str_is(encoding, "whsec");
@@ -129,7 +129,7 @@ static void compile_secrets(struct compiler *compiler)
     const struct verify_spec *spec = compiler->spec;
     struct verify_scheme *scheme = compiler->scheme;
 
-    if (spec->secret_encoding.ptr && !secret_encoding_known(spec->secret_encoding)) {
+    if (spec->secret_encoding.ptr && !encoding_known(spec->secret_encoding)) {
         complain(compiler, VERIFY_SECRET_ENCODING, 0, "is one of raw, hex, base64, whsec");
         return;
     }
@@ -147,6 +147,55 @@ static void compile_secrets(struct compiler *compiler)
     }
 }
 
+/* Whether changing the timestamp breaks the signature; the body is always covered. */
+static bool time_is_signed(const struct verify_scheme *scheme)
+{
+    const struct template *template = &scheme->template;
+
+    if (template_has(template, PART_TS) || scheme->time.item)
+        return template_has(template, PART_TS);
+    switch (scheme->time.place.kind) {
+    case PLACE_HEADER:
+        return template_names(template, PART_HEADER, scheme->time.place.name);
+    case PLACE_QUERY:
+        return template_has(template, PART_URL) ||
+               template_names(template, PART_QUERY, scheme->time.place.name);
+    case PLACE_JSON:
+        return true;
+    case PLACE_HEADER_FAMILY:
+        break;
+    }
+    return false;
+}
+
+/* A prefix that holds the character at which the list is cut fits nothing. */
+static void check_prefix(struct compiler *compiler, enum verify_field field, struct str prefix)
+{
+    char split = compiler->scheme->signature.split;
+
+    if (split && prefix.ptr && memchr(prefix.ptr, split, prefix.len))
+        complain(compiler, field, 0,
+                 "has a prefix with the character in it at which the signature is split");
+}
+
+static void check_url(struct compiler *compiler)
+{
+    struct str url = compiler->scheme->public_url;
+
+    if (!url.ptr) {
+        if (template_has(&compiler->scheme->template, PART_URL))
+            complain(compiler, VERIFY_PUBLIC_URL, 0,
+                     "is missing, but `signed` uses {url}; write the URL as the provider knows it");
+        return;
+    }
+    if (!str_starts(url, STR("https://")) && !str_starts(url, STR("http://")))
+        complain(compiler, VERIFY_PUBLIC_URL, 0, "has to begin with https:// or http://");
+    else if (memchr(url.ptr, '?', url.len) || memchr(url.ptr, '#', url.len) ||
+             memchr(url.ptr, ' ', url.len))
+        complain(compiler, VERIFY_PUBLIC_URL, 0,
+                 "is written without query; the query that was received is added to it");
+}
+
 /* Safety rules over the whole. */
 static void check_whole(struct compiler *compiler)
 {
@@ -160,13 +209,9 @@ static void check_whole(struct compiler *compiler)
             "does not cover the body; without {body} or {sha256hex:body} anybody could change it");
     if (template_has(template, PART_TS) && !scheme->time.used)
         complain(compiler, VERIFY_SIGNED, 0, "uses {ts}, but there is no `timestamp`");
-    if (scheme->time.used && !template_has(template, PART_TS) &&
-        (scheme->time.item || scheme->time.place.kind != PLACE_JSON))
+    if (scheme->time.used && !time_is_signed(scheme))
         complain(compiler, VERIFY_TIMESTAMP, 0,
                  "is not signed, so anybody could change it; `signed` has to use {ts}");
-    if (template_has(template, PART_URL) && !scheme->public_url.ptr)
-        complain(compiler, VERIFY_PUBLIC_URL, 0,
-                 "is missing, but `signed` uses {url}; write the URL as the provider knows it");
     if (scheme->keyed && template_has(template, PART_SECRET))
         complain(compiler, VERIFY_SIGNED, 0, "uses {secret}, which is only for verify = sha256");
     if (!scheme->keyed && !template_has(template, PART_SECRET))
@@ -174,12 +219,23 @@ static void check_whole(struct compiler *compiler)
     if (scheme->time.item && !scheme->signature.split)
         complain(compiler, VERIFY_TIMESTAMP, 0,
                  "is an item of a list, but `signature` does not split one");
+    check_prefix(compiler, VERIFY_SIGNATURE, scheme->signature.prefix);
+    check_prefix(compiler, VERIFY_TIMESTAMP, scheme->time.prefix);
+    check_url(compiler);
 }
 
+/* What requests are judged with. */
 static void make_contexts(struct verify_scheme *scheme)
 {
+    bool time_in_body =
+        scheme->time.used && !scheme->time.item && scheme->time.place.kind == PLACE_JSON;
     struct err err;
 
+    scheme->signs_time = template_has(&scheme->template, PART_TS);
+    scheme->signs_members = scheme->signature.place.kind == PLACE_JSON ||
+                            template_has(&scheme->template, PART_JSON) ||
+                            (time_in_body && scheme->signs_time);
+    scheme->digests = mem_alloc(scheme->secret_count * sizeof(*scheme->digests));
     scheme->digesters = mem_alloc((scheme->secret_count + 1) * sizeof(struct digester *));
     for (size_t i = 0; i < scheme->secret_count; i++)
         scheme->digesters[i] =
@@ -226,6 +282,7 @@ void verify_scheme_free(struct verify_scheme *scheme)
             digester_free(scheme->digesters[i]);
     }
     json_paths_free(scheme->paths);
+    free(scheme->digests);
     free(scheme->secrets);
     free(scheme->digesters);
     arena_free(scheme->arena);

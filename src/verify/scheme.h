@@ -79,6 +79,9 @@ struct verify_scheme {
     struct str pointers[JSON_PATHS_MAX];
     size_t pointer_count;
     struct json_paths *paths; /* NULL: nothing is read from the body */
+    bool signs_time;          /* the template has {ts} */
+    bool signs_members;       /* members of the body are needed to check the signature */
+    unsigned char (*digests)[DIGEST_MAX]; /* one a secret: of the request being judged */
 };
 
 /* What is read from one request before the digest is computed. */
@@ -102,10 +105,11 @@ int signature_parse(struct verify_scheme *scheme, struct str text, struct err *e
 int time_parse(struct verify_scheme *scheme, struct str text, struct err *err) MUST_CHECK;
 int template_parse(struct verify_scheme *scheme, struct str text, struct err *err) MUST_CHECK;
 bool template_has(const struct template *template, enum part_kind kind);
+/* Whether a part of that kind has that name (PART_HEADER, PART_QUERY). */
+bool template_names(const struct template *template, enum part_kind kind, struct str name);
 
 /* Decodes one configured secret; NULL with the reason, which never holds the secret. */
 struct secret *secret_decode(struct str encoding, struct str text, struct err *err);
-bool secret_encoding_known(struct str encoding);
 
 /* Feeds the signed bytes into a digester. VERIFY_VALID: done. */
 enum verify_result template_feed(const struct verify_scheme *scheme, struct material *material,

@@ -4,6 +4,9 @@
 #include "base/codec.h"
 #include "verify/scheme.h"
 
+/* What hexadecimal and base64 are written with. */
+#define ENCODED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_="
+
 struct str scheme_word(struct str *rest)
 {
     struct str word;
@@ -96,6 +99,9 @@ static int split_parse(struct str word, char *split, struct err *err)
         return err_set(err, ERR_INPUT,
                        "split wants one character, or comma, space or semicolon; not \"%.*s\"",
                        STR_ARG(word));
+    if (memchr(ENCODED, word.ptr[0], sizeof(ENCODED) - 1))
+        return err_set(err, ERR_INPUT, "cannot split at \"%c\", with which signatures are written",
+                       word.ptr[0]);
     *split = word.ptr[0];
     return 0;
 }

@@ -83,6 +83,18 @@ bool template_has(const struct template *template, enum part_kind kind)
     return false;
 }
 
+bool template_names(const struct template *template, enum part_kind kind, struct str name)
+{
+    for (size_t i = 0; i < template->count; i++) {
+        const struct part *part = &template->parts[i];
+
+        if (part->kind == kind && (kind == PART_HEADER ? str_equal_nocase(part->text, name)
+                                                       : str_equal(part->text, name)))
+            return true;
+    }
+    return false;
+}
+
 /* ---- feeding ---- */
 
 bool material_json(struct material *material, size_t pointer, struct str *text)

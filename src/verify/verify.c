@@ -1,8 +1,6 @@
 /* Judging one request: find the offered signatures and the timestamp, compute each secret's digest
  * once, compare, and only then look at the clock, so that a wrong signature is called wrong however
  * old it is. */
-#include <stdlib.h>
-
 #include "verify/scheme.h"
 
 /* ---- where texts are ---- */
@@ -93,8 +91,6 @@ static enum verify_result find_time(const struct verify_scheme *scheme, struct m
     struct time_search search = {.prefix = scheme->time.prefix};
     enum verify_result result;
 
-    if (!scheme->time.used)
-        return VERIFY_VALID;
     if (!scheme->time.item)
         return read_single(&scheme->time.place, material, &material->timestamp);
     result = each_item(scheme, material, note_time, &search);
@@ -109,8 +105,6 @@ static enum verify_result judge_time(const struct verify_scheme *scheme,
 {
     int64_t us = 0, now = material->request->received_us;
 
-    if (!scheme->time.used)
-        return VERIFY_VALID;
     switch (time_read(scheme->time.unit, material->timestamp, &us)) {
     case TIME_UNREADABLE:
         return VERIFY_BAD;
@@ -132,7 +126,6 @@ static enum verify_result judge_time(const struct verify_scheme *scheme,
 
 struct comparison {
     const struct verify_scheme *scheme;
-    const unsigned char (*digests)[DIGEST_MAX];
     size_t size;
     bool found;
     size_t secret;
@@ -146,7 +139,7 @@ static bool compare_item(void *argument, struct str item)
     if (!signature_decode(&comparison->scheme->signature, item, offered, comparison->size))
         return false;
     for (size_t i = 0; i < comparison->scheme->secret_count && !comparison->found; i++) {
-        if (digest_equal(offered, comparison->digests[i], comparison->size)) {
+        if (digest_equal(offered, comparison->scheme->digests[i], comparison->size)) {
             comparison->found = true;
             comparison->secret = i;
         }
@@ -155,14 +148,14 @@ static bool compare_item(void *argument, struct str item)
 }
 
 static enum verify_result compute(struct verify_scheme *scheme, struct material *material,
-                                  size_t secret, unsigned char digest[static DIGEST_MAX])
+                                  size_t secret)
 {
     struct digester *digester = scheme->digesters[secret];
     enum verify_result result;
 
     digester_begin(digester);
     result = template_feed(scheme, material, secret_reveal(scheme->secrets[secret]), digester);
-    digester_end(digester, digest);
+    digester_end(digester, scheme->digests[secret]);
     return result;
 }
 
@@ -170,47 +163,102 @@ static enum verify_result judge_signature(struct verify_scheme *scheme, struct m
                                           size_t *secret)
 {
     struct comparison comparison = {.scheme = scheme, .size = digest_size(scheme->digest)};
-    unsigned char(*digests)[DIGEST_MAX] = mem_alloc(scheme->secret_count * sizeof(*digests));
     enum verify_result result = VERIFY_VALID;
 
     for (size_t i = 0; i < scheme->secret_count && result == VERIFY_VALID; i++)
-        result = compute(scheme, material, i, digests[i]);
-    comparison.digests = (const unsigned char(*)[DIGEST_MAX])digests;
+        result = compute(scheme, material, i);
     if (result == VERIFY_VALID)
         result = each_item(scheme, material, compare_item, &comparison);
     if (result == VERIFY_VALID && !comparison.found)
         result = VERIFY_BAD;
     if (result == VERIFY_VALID)
         *secret = comparison.secret;
-    secret_wipe(digests, scheme->secret_count * sizeof(*digests));
-    free(digests);
+    secret_wipe(scheme->digests, scheme->secret_count * sizeof(*scheme->digests));
     return result;
 }
 
-/* Only where the scheme signs members of the body: a bounded read of what nobody has vouched for
- * yet. */
+/* ---- the whole ---- */
+
+/* Whether a header or parameter is there at all; what is in the body is not looked for. */
+static bool is_there(const struct request *request, const struct place *place)
+{
+    struct str value;
+
+    switch (place->kind) {
+    case PLACE_HEADER:
+        return request_header(request, place->name, &value) > 0;
+    case PLACE_HEADER_FAMILY:
+        for (size_t i = 0; i < request->header_count; i++)
+            if (in_family(request->headers[i].name, place->name))
+                return true;
+        return false;
+    case PLACE_QUERY:
+        return request_query(request, place->name, &value) > 0;
+    case PLACE_JSON:
+        break;
+    }
+    return true;
+}
+
+/* Before anything is computed or parsed: is there all that the scheme reads? */
+static bool all_there(const struct verify_scheme *scheme, const struct request *request)
+{
+    if (!is_there(request, &scheme->signature.place))
+        return false;
+    if (scheme->time.used && !scheme->time.item && !is_there(request, &scheme->time.place))
+        return false;
+    for (size_t i = 0; i < scheme->template.count; i++) {
+        const struct part *part = &scheme->template.parts[i];
+
+        if (part->kind == PART_HEADER &&
+            !is_there(request, &(struct place){PLACE_HEADER, part->text, 0}))
+            return false;
+        if (part->kind == PART_QUERY &&
+            !is_there(request, &(struct place){PLACE_QUERY, part->text, 0}))
+            return false;
+    }
+    return true;
+}
+
 static bool read_members(const struct verify_scheme *scheme, struct material *material)
 {
     struct json_scan scan;
 
-    return !scheme->paths || json_scan(material->request->body, scheme->paths, JSON_DEPTH_DEFAULT,
-                                       &scan, material->values);
+    return json_scan(material->request->body, scheme->paths, JSON_DEPTH_DEFAULT, &scan,
+                     material->values);
+}
+
+/* Members of the body are read before the signature is checked only where the scheme signs them:
+ * a bounded read of what nobody has vouched for yet. */
+static enum verify_result judge(struct verify_scheme *scheme, struct material *material,
+                                size_t *secret)
+{
+    enum verify_result result = VERIFY_VALID;
+
+    if (!all_there(scheme, material->request))
+        return VERIFY_MISSING;
+    if (scheme->signs_members && !read_members(scheme, material))
+        return VERIFY_BAD;
+    if (scheme->signs_time)
+        result = find_time(scheme, material);
+    if (result == VERIFY_VALID)
+        result = judge_signature(scheme, material, secret);
+    if (result != VERIFY_VALID || !scheme->time.used)
+        return result;
+    if (scheme->paths && !scheme->signs_members && !read_members(scheme, material))
+        return VERIFY_BAD;
+    if (!scheme->signs_time && find_time(scheme, material) != VERIFY_VALID)
+        return VERIFY_BAD;
+    return judge_time(scheme, material);
 }
 
 enum verify_result verify_request(struct verify_scheme *scheme, const struct request *request,
                                   size_t *secret)
 {
     struct material material = {.request = request};
-    enum verify_result result;
     size_t matched = 0;
+    enum verify_result result = judge(scheme, &material, &matched);
 
-    if (!read_members(scheme, &material))
-        return VERIFY_BAD;
-    result = find_time(scheme, &material);
-    if (result == VERIFY_VALID)
-        result = judge_signature(scheme, &material, &matched);
-    if (result == VERIFY_VALID)
-        result = judge_time(scheme, &material);
     if (secret && (result == VERIFY_VALID || result == VERIFY_STALE))
         *secret = matched;
     arena_free(material.arena);
