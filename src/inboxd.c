@@ -32,6 +32,8 @@
 #define DATABASE_RETRY_S 1
 /* Beyond shutdown_timeout, for statements that are being interrupted. */
 #define GRACE_MS 3000
+/* A last net: freeing may wait for nothing that long. */
+#define RELEASE_S 15
 /* Descriptors beside the connections of senders: farewells, databases, the process's own. */
 #define OTHER_DESCRIPTORS 700
 
@@ -255,10 +257,10 @@ static void begin_stop(struct daemon *daemon, int exit_code)
     daemon->stopping = true;
     daemon->stopping_us = clock_mono_us();
     daemon->exit_code = exit_code;
+    http_server_drain(daemon->server);
     log_event(LOG_INFO, "stopping", F_NUM("open_requests", http_server_open(daemon->server)));
     notify_stopping();
     notify_status("answering what was received");
-    http_server_drain(daemon->server);
     pthread_mutex_lock(&daemon->waiter_lock);
     daemon->waiter_stop = true;
     pthread_cond_signal(&daemon->waiter_wake);
@@ -471,6 +473,7 @@ static void take_signals(struct daemon *daemon)
 
 static void release(struct daemon *daemon)
 {
+    alarm(RELEASE_S);
     writer_free(daemon->writer);
     pool_free(daemon->pool);
     keeper_free(daemon->keeper);

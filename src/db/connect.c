@@ -197,6 +197,15 @@ static bool still_alive(struct db *db)
     return PQstatus(db->conn) == CONNECTION_OK && db->noticed[0] == '\0';
 }
 
+/* So that another thread can cancel what this one will run. */
+static void prepare_cancel(struct db *db)
+{
+    pthread_mutex_lock(&db->lock);
+    if (!db->cancel)
+        db->cancel = PQgetCancel(db->conn);
+    pthread_mutex_unlock(&db->lock);
+}
+
 int db_connect(struct db *db, struct err *err)
 {
     uint64_t old_interrupts;
@@ -219,9 +228,7 @@ int db_connect(struct db *db, struct err *err)
     PQsetNoticeReceiver(db->conn, on_notice, db);
     PQsetnonblocking(db->conn, 1);
     (void)!read(db->interrupt_fd, &old_interrupts, sizeof(old_interrupts));
-    pthread_mutex_lock(&db->lock);
-    db->cancel = PQgetCancel(db->conn);
-    pthread_mutex_unlock(&db->lock);
+    prepare_cancel(db);
     if (db_restore_session(db, err) < 0) {
         db_disconnect(db);
         return err_prefix(err, "could not set up the database session");
@@ -229,16 +236,34 @@ int db_connect(struct db *db, struct err *err)
     return 0;
 }
 
+/* Its own thread, because PQcancel() waits for the server without a limit, and the network may have
+ * swallowed it. Owns the PGcancel. */
+static void *send_cancel(void *argument)
+{
+    char why[128];
+
+    PQcancel(argument, why, sizeof(why));
+    PQfreeCancel(argument);
+    return NULL;
+}
+
 void db_interrupt(struct db *db)
 {
     uint64_t one = 1;
-    char why[128];
+    PGcancel *cancel;
+    pthread_t thread;
 
-    (void)!write(db->interrupt_fd, &one, sizeof(one));
     pthread_mutex_lock(&db->lock);
-    if (db->cancel)
-        PQcancel(db->cancel, why, sizeof(why));
+    cancel = db->cancel;
+    db->cancel = NULL; /* the waiting thread makes another */
     pthread_mutex_unlock(&db->lock);
+    (void)!write(db->interrupt_fd, &one, sizeof(one));
+    if (!cancel)
+        return;
+    if (pthread_create(&thread, NULL, send_cancel, cancel) == 0)
+        pthread_detach(thread);
+    else
+        PQfreeCancel(cancel);
 }
 
 /* ---- waiting ---- */
@@ -276,6 +301,7 @@ static int wait_for_socket(struct db *db, short events, int64_t *deadline)
 
         if (grace < *deadline)
             *deadline = grace;
+        prepare_cancel(db);
     }
     return 0;
 }

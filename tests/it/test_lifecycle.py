@@ -220,8 +220,7 @@ def test_a_drain_answers_what_was_received(pg, inboxd, relay, number):
     reading.send(whole[:-5])
     assert idle.post("/webhooks/nobody").status == 404
     daemon.signal(number)
-    daemon.wait_log("stopping")
-    assert daemon.notify.count("STOPPING=1") == 1
+    wait_until(lambda: daemon.notify.count("STOPPING=1") == 1)
     # Nobody listens any more, and a request that begins now on an open connection is refused.
     with pytest.raises(ConnectionRefusedError):
         daemon.client()
@@ -257,10 +256,23 @@ def test_a_drain_with_the_database_away(pg, inboxd, relay):
         daemon.signal(signal.SIGTERM)
         assert client.read().status == 503
     relay.cut()
-    assert daemon.wait_exit() in (0, 1)
+    assert daemon.wait_exit() == 0
 
 
-def test_the_second_signal_ends_it_at_once(inboxd):
+def test_a_drain_when_the_network_swallows_everything(pg, inboxd, relay):
+    """A handler runs, and not even the request to cancel it gets through."""
+    daemon = inboxd(database=relay.conninfo(pg), shutdown_timeout="1s", providers={"n": {"on": "sql:t.sleep"}})
+    assert daemon.post("n", event("e", s=300)).text == "ok"
+    pg.wait_until("select count(*) from pg_stat_activity where query ~ 'sleep' and pid <> pg_backend_pid()", equals=1)
+    relay.stall()
+    assert daemon.terminate() == 0
+    relay.cut()
+    assert pg.value("select count(*) from t.effect") == 0
+
+
+def test_the_second_signal_ends_it_at_once(inboxd, build):
+    if build == "tsan":
+        pytest.skip("it reports the threads that are left behind on purpose")
     daemon = inboxd()
     stalled = daemon.client()
     stalled.send(request_bytes("POST", "/webhooks/n", event("stalled"))[:-5])
