@@ -1,0 +1,130 @@
+/* Headers as they are stored: valid JSON whatever was received, names in lower case, no secrets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attr.h"
+#include "base/json.h"
+#include "provider/headers.h"
+
+#define BAD "\xef\xbf\xbd" /* U+FFFD */
+
+static void check(const struct header *headers, size_t count, const char *want)
+{
+    struct request request = {.headers = headers, .header_count = count};
+    struct json_scan scan;
+    struct buf out;
+
+    buf_init(&out, BUF_NO_CAP);
+    headers_put_json(&request, &out);
+    assert_true(json_scan(buf_str(&out), NULL, JSON_DEPTH_DEFAULT, &scan, NULL));
+    assert_false(scan.needs_repair);
+    buf_put_char(&out, '\0');
+    assert_string_equal(out.data, want);
+    buf_release(&out);
+}
+
+static void test_no_headers(void **state)
+{
+    (void)state;
+    check(NULL, 0, "{}");
+}
+
+static void test_a10_names_are_stored_in_lower_case(void **state)
+{
+    const struct header headers[] = {{STR("Content-Type"), STR("application/JSON")},
+                                     {STR("X-SIG"), STR("AbC")},
+                                     {STR("x-empty"), STR("")}};
+
+    (void)state;
+    check(headers, 3, "{\"content-type\":\"application/JSON\",\"x-sig\":\"AbC\",\"x-empty\":\"\"}");
+}
+
+static void test_repeated_fields_are_joined_in_order(void **state)
+{
+    const struct header headers[] = {
+        {STR("A"), STR("1")}, {STR("B"), STR("x")}, {STR("a"), STR("")}, {STR("A"), STR("3, 4")}};
+
+    (void)state;
+    check(headers, 4, "{\"a\":\"1, , 3, 4\",\"b\":\"x\"}");
+}
+
+static void test_values_are_escaped(void **state)
+{
+    const struct header headers[] = {
+        {STR("Quote"), STR("say \"hi\\\"")},
+        {STR("Tab"), STR("a\tb")},
+        {STR("Utf8"), STR("\xc3\xa9\xf0\x9f\x98\x80")},
+    };
+
+    (void)state;
+    check(headers, 3,
+          "{\"quote\":\"say "
+          "\\\"hi\\\\\\\"\",\"tab\":\"a\\tb\",\"utf8\":\"\xc3\xa9\xf0\x9f\x98\x80\"}");
+}
+
+static void test_what_is_no_text_is_made_safe(void **state)
+{
+    const struct header headers[] = {
+        {STR("Latin"), STR("caf\xe9")},
+        {STR("Nul"), {"a\0b", 3}},
+        {STR("Escape"), STR("\x1b[31m\r\n\x7f")},
+        {STR("Half"), STR("\xed\xa0\x80\xc0\x80\xf0\x9f")},
+        {STR("N\xe4me"), STR("v")},
+    };
+
+    (void)state;
+    check(headers, 5,
+          "{\"latin\":\"caf" BAD "\",\"nul\":\"a" BAD "b\",\"escape\":\"" BAD "[31m" BAD BAD BAD
+          "\",\"half\":\"" BAD BAD BAD BAD BAD BAD BAD "\",\"n" BAD "me\":\"v\"}");
+}
+
+static void test_secrets_are_not_stored(void **state)
+{
+    const struct header headers[] = {
+        {STR("AUTHORIZATION"), STR("Bearer t0ken")},
+        {STR("Cookie"), STR("a=1")},
+        {STR("cookie"), STR("b=2")},
+        {STR("X-Gitlab-Token"), STR("t0ken")},
+        {STR("X-Hub-Signature-256"), STR("sha256=0")},
+    };
+
+    (void)state;
+    check(headers, 5,
+          "{\"authorization\":\"[redacted]\",\"cookie\":\"[redacted]\",\"x-gitlab-token\":"
+          "\"[redacted]\",\"x-hub-signature-256\":\"sha256=0\"}");
+}
+
+static void test_which_headers_are_secrets(void **state)
+{
+    static const char *const secret[] = {"authorization", "Proxy-Authorization",
+                                         "COOKIE",        "x-telegram-bot-api-secret-token",
+                                         "X-Api-Key",     "X-Hook-Secret"};
+    static const char *const open[] = {"X-Signature", "Stripe-Signature", "X-Authorization-Id",
+                                       "Cookie2", ""};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(secret); i++)
+        assert_true(header_is_secret(str_from(secret[i])));
+    for (size_t i = 0; i < ARRAY_LEN(open); i++)
+        assert_false(header_is_secret(str_from(open[i])));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_headers),
+        cmocka_unit_test(test_a10_names_are_stored_in_lower_case),
+        cmocka_unit_test(test_repeated_fields_are_joined_in_order),
+        cmocka_unit_test(test_values_are_escaped),
+        cmocka_unit_test(test_what_is_no_text_is_made_safe),
+        cmocka_unit_test(test_secrets_are_not_stored),
+        cmocka_unit_test(test_which_headers_are_secrets),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
