@@ -10,8 +10,7 @@
 #include "config/value.h"
 
 #define SECRETS_MAX 16
-#define SECRET_LEAST_LEN 8 /* bytes; less is a mistake, which src/provider finds */
-#define SECRET_GOOD_LEN 16 /* less is worth a warning */
+#define SECRET_GOOD_LEN 16 /* bytes; less is worth a warning */
 
 /* What the checks share. */
 struct check {
@@ -238,7 +237,7 @@ static void check_secrets(const struct check *check)
     for (size_t i = 0; raw && !none && i < provider->secret_count; i++) {
         size_t len = secret_len(provider->secrets[i]);
 
-        if (len >= SECRET_LEAST_LEN && len < SECRET_GOOD_LEN)
+        if (len < SECRET_GOOD_LEN)
             mistakes_warn(check->build->mistakes, provider->secret_settings[i].file,
                           provider->secret_settings[i].line,
                           "secret: it has %zu bytes; a good one has %d or more", len,

@@ -318,9 +318,9 @@ static const struct {
      "query:NAME, sha256 or 'literal'\n"
      "5: provider \"p\": key: \"y\" is no source; write body:/POINTER, header:NAME, query:NAME, "
      "sha256 or 'literal'\n"},
-    {"[provider p]\nverify = hmac-sha256\nsecret = text:short\n" SIGNED
-     "secret = text:0123456789abcdef\nevent_id = body:/id\non = ignore\n",
-     "3: provider \"p\": secret has 5 bytes; it needs at least 8\n"},
+    {"[provider p]\nverify = hmac-sha256\nsecret = text:c2hvcnQ=\n" SIGNED
+     "secret_encoding = base64\nsecret = text:0123456789abcdef\nevent_id = body:/id\non = ignore\n",
+     "3: provider \"p\": secret decodes to 5 bytes; it needs at least 8\n"},
     {"[provider p]\nverify = hmac-sha256\nsecret = text:0123456789abcdef\nevent_id = body:/id\n"
      "on = ignore\n",
      "1: provider \"p\": signature is missing; write, for example, signature = header:X-Signature "

@@ -1,0 +1,228 @@
+/* The known answers of data/signature_vectors.json: what the providers' own SDKs, samples and
+ * documentation sign, valid and invalid. Each vector becomes a section of the configuration, and is
+ * judged at its own time. The event itself is no matter: format raw, identity by digest. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/codec.h"
+#include "provider/provider.h"
+
+#define HEADERS_MAX 16
+#define BODY_MAX 65536
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+/* ---- a vector's section ---- */
+
+/* "header:X" stays, "item:t=" is written "item t=", the only one of a list stands for it. */
+static void put_place(struct buf *out, const json_t *from)
+{
+    const char *place = json_string_value(json_is_array(from) ? json_array_get(from, 0) : from);
+
+    if (strncmp(place, "item:", 5) == 0)
+        buf_printf(out, "item %s", place + 5);
+    else
+        buf_printf(out, "%s", place);
+}
+
+static void put_signature(struct buf *out, const json_t *rule)
+{
+    const char *split = text_of(rule, "split"), *prefix = text_of(rule, "prefix");
+
+    buf_printf(out, "signature = ");
+    put_place(out, json_object_get(rule, "from"));
+    if (split)
+        buf_printf(out, " split %s",
+                   *split == ' '   ? "space"
+                   : *split == ',' ? "comma"
+                   : *split == ';' ? "semicolon"
+                                   : split);
+    if (prefix)
+        buf_printf(out, " prefix %s", prefix);
+    if (text_of(rule, "enc"))
+        buf_printf(out, " %s", text_of(rule, "enc"));
+    buf_put_char(out, '\n');
+}
+
+static void put_time(struct buf *out, const json_t *rule)
+{
+    json_int_t past = json_integer_value(json_object_get(rule, "past"));
+
+    assert_int_equal(past, json_integer_value(json_object_get(rule, "future")));
+    buf_printf(out, "timestamp = ");
+    put_place(out, json_object_get(rule, "from"));
+    buf_printf(out, " %s\ntolerance = %llds\n", text_of(rule, "unit"), (long long)past);
+}
+
+static void put_template(struct buf *out, const json_t *vector, const json_t *config)
+{
+    const char *url = text_of(vector, "url"), *query = strchr(url, '?');
+
+    put_signature(out, json_object_get(config, "sig"));
+    if (json_object_get(config, "ts"))
+        put_time(out, json_object_get(config, "ts"));
+    buf_printf(out, "signed = \"%s\"\nsecret_encoding = %s\n", text_of(config, "signed"),
+               text_of(vector, "secret_encoding"));
+    buf_printf(out, "public_url = %.*s\n", (int)(query ? (size_t)(query - url) : strlen(url)), url);
+}
+
+/* Secrets come from the environment, where any bytes may stand. */
+static void put_secrets(struct buf *out, const json_t *secret)
+{
+    size_t count = json_is_array(secret) ? json_array_size(secret) : 1;
+
+    for (size_t i = 0; i < count; i++) {
+        const json_t *one = json_is_array(secret) ? json_array_get(secret, i) : secret;
+        char name[40];
+
+        snprintf(name, sizeof(name), "VECTOR_SECRET_%zu", i);
+        assert_int_equal(setenv(name, json_string_value(one), 1), 0);
+        buf_printf(out, "secret = env:%s\n", name);
+    }
+}
+
+/* False: the engine does not have this kind. */
+static bool put_section(struct buf *out, const json_t *vector)
+{
+    const json_t *config = json_object_get(vector, "config");
+    const char *kind = text_of(config, "kind"), *hash = text_of(config, "hash");
+
+    buf_printf(out, "[provider v]\nformat = raw\nevent_id = sha256\non = ignore\n");
+    put_secrets(out, json_object_get(vector, "secret"));
+    if (strstr(kind, "hmac") && !strstr(text_of(config, "signed"), "{body}"))
+        return false;
+    if (strcmp(kind, "hmac") == 0)
+        buf_printf(out, "verify = hmac-%s\n", hash);
+    else if (strcmp(kind, "digest") == 0)
+        buf_printf(out, "verify = %s\n", hash);
+    else
+        return false;
+    put_template(out, vector, config);
+    return true;
+}
+
+/* ---- its request ---- */
+
+struct call {
+    struct header headers[HEADERS_MAX];
+    unsigned char body[BODY_MAX];
+    struct request request;
+};
+
+static void put_header(struct call *call, const char *name, const json_t *value)
+{
+    assert_true(call->request.header_count < HEADERS_MAX);
+    call->headers[call->request.header_count++] =
+        (struct header){str_from(name), str_from(json_string_value(value))};
+}
+
+static void read_call(const json_t *vector, struct call *call)
+{
+    const char *url = text_of(vector, "url"), *query = strchr(url, '?'), *name;
+    ssize_t len = codec_base64_decode(str_from(text_of(vector, "body_base64")), BASE64_STRICT,
+                                      call->body, BODY_MAX);
+    json_t *headers = json_object_get(vector, "headers"), *value;
+
+    assert_true(len >= 0);
+    call->request = (struct request){
+        .method = str_from(text_of(vector, "method")),
+        .target = str_from(strchr(strstr(url, "://") + 3, '/')),
+        .query = query ? str_from(query + 1) : STR_NONE,
+        .headers = call->headers,
+        .body = {(const char *)call->body, (size_t)len},
+        .received_us = json_integer_value(json_object_get(vector, "now")) * 1000000,
+    };
+    json_object_foreach (headers, name, value) {
+        if (json_is_string(value))
+            put_header(call, name, value);
+        for (size_t i = 0; i < json_array_size(value); i++)
+            put_header(call, name, json_array_get(value, i));
+    }
+}
+
+/* ---- the verdict ---- */
+
+static void show(const char *id, const struct mistakes *mistakes)
+{
+    for (size_t i = 0; i < mistakes_count(mistakes); i++)
+        if (!mistakes_get(mistakes, i)->warning)
+            print_error("%s: line %d: %s\n", id, mistakes_get(mistakes, i)->line,
+                        mistakes_get(mistakes, i)->text);
+}
+
+/* A section that cannot be used refuses everything: only right for a secret that must be refused.
+ */
+static bool is_valid(const json_t *vector, struct str section)
+{
+    struct mistakes *mistakes = mistakes_new();
+    struct config *config = config_parse("vector.conf", section, mistakes);
+    struct provider *provider = config ? provider_new(&config->providers[0], mistakes) : NULL;
+    struct arena *arena = arena_new(1024);
+    static struct call call;
+    struct event event;
+    bool valid = false;
+
+    if (provider) {
+        read_call(vector, &call);
+        valid = provider_read(provider, &call.request, arena, &event) == REFUSAL_NONE;
+        assert_true(!valid || event.signature_verified);
+    } else if (json_string_value(json_object_get(vector, "secret"))[0]) {
+        show(text_of(vector, "id"), mistakes);
+        fail();
+    }
+    arena_free(arena);
+    provider_free(provider);
+    config_unref(config);
+    mistakes_free(mistakes);
+    return valid;
+}
+
+static void test_every_vector(void **state)
+{
+    json_t *vectors = json_load_file(TEST_DATA "/signature_vectors.json", 0, NULL), *vector;
+    size_t i, played = 0, left_out = 0;
+
+    (void)state;
+    assert_non_null(vectors);
+    json_array_foreach (vectors, i, vector) {
+        bool expected = strcmp(text_of(vector, "expect"), "valid") == 0;
+        struct buf section;
+
+        buf_init(&section, BUF_NO_CAP);
+        if (!put_section(&section, vector)) {
+            left_out++;
+        } else {
+            if (is_valid(vector, buf_str(&section)) != expected)
+                fail_msg("%s: expected to be %s: %s", text_of(vector, "id"),
+                         text_of(vector, "expect"), text_of(vector, "why"));
+            played++;
+        }
+        buf_release(&section);
+    }
+    assert_int_equal(json_array_size(vectors), 139);
+    assert_int_equal(played, 86);
+    assert_int_equal(left_out, 53);
+    json_decref(vectors);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_vector),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
