@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -101,17 +102,21 @@ static void test_secrets_are_not_stored(void **state)
 
 static void test_which_headers_are_secrets(void **state)
 {
-    static const char *const secret[] = {"authorization", "Proxy-Authorization",
-                                         "COOKIE",        "x-telegram-bot-api-secret-token",
-                                         "X-Api-Key",     "X-Hook-Secret"};
-    static const char *const open[] = {"X-Signature", "Stripe-Signature", "X-Authorization-Id",
-                                       "Cookie2", ""};
+    static const char *const secret[] = {"authorization", "proxy-authorization",
+                                         "set-cookie",    "x-telegram-bot-api-secret-token",
+                                         "x-api-key",     "x-hook-secret"};
+    static const char *const open[] = {"x-signature", "stripe-signature", "x-key-id", "cook", ""};
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(secret); i++)
-        assert_true(header_is_secret(str_from(secret[i])));
-    for (size_t i = 0; i < ARRAY_LEN(open); i++)
-        assert_false(header_is_secret(str_from(open[i])));
+    for (size_t i = 0; i < ARRAY_LEN(secret) + ARRAY_LEN(open); i++) {
+        bool hidden = i < ARRAY_LEN(secret);
+        const char *name = hidden ? secret[i] : open[i - ARRAY_LEN(secret)];
+        struct header header = {str_from(name), STR("value")};
+        char want[100];
+
+        snprintf(want, sizeof(want), "{\"%s\":\"%s\"}", name, hidden ? "[redacted]" : "value");
+        check(&header, 1, want);
+    }
 }
 
 int main(void)
