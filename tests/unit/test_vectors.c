@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -19,6 +20,7 @@
 
 #define HEADERS_MAX 16
 #define BODY_MAX 65536
+#define SECRETS_MAX 4
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -79,18 +81,52 @@ static void put_template(struct buf *out, const json_t *vector, const json_t *co
     buf_printf(out, "public_url = %.*s\n", (int)(query ? (size_t)(query - url) : strlen(url)), url);
 }
 
-/* Secrets come from the environment, where any bytes may stand. */
+static char secret_files[SECRETS_MAX][40];
+
+static int make_secret_files(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SECRETS_MAX; i++) {
+        int fd;
+
+        snprintf(secret_files[i], sizeof(secret_files[i]), "/tmp/inboxd_vector_XXXXXX");
+        fd = mkstemp(secret_files[i]);
+        if (fd < 0)
+            return -1;
+        close(fd);
+    }
+    return 0;
+}
+
+static int remove_secret_files(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SECRETS_MAX; i++)
+        unlink(secret_files[i]);
+    return 0;
+}
+
+static void write_secret(size_t i, const char *secret)
+{
+    FILE *file;
+
+    assert_true(i < SECRETS_MAX);
+    file = fopen(secret_files[i], "w");
+    assert_non_null(file);
+    assert_true(fputs(secret, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Secrets come from files, where any bytes may stand. */
 static void put_secrets(struct buf *out, const json_t *secret)
 {
     size_t count = json_is_array(secret) ? json_array_size(secret) : 1;
 
     for (size_t i = 0; i < count; i++) {
         const json_t *one = json_is_array(secret) ? json_array_get(secret, i) : secret;
-        char name[40];
 
-        snprintf(name, sizeof(name), "VECTOR_SECRET_%zu", i);
-        assert_int_equal(setenv(name, json_string_value(one), 1), 0);
-        buf_printf(out, "secret = env:%s\n", name);
+        write_secret(i, json_string_value(one));
+        buf_printf(out, "secret = file:%s\n", secret_files[i]);
     }
 }
 
@@ -224,5 +260,5 @@ int main(void)
         cmocka_unit_test(test_every_vector),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_secret_files, remove_secret_files);
 }
