@@ -1,0 +1,131 @@
+/* Any bytes as what a sender offers: signature, timestamp, query and body of a request that was not
+ * signed with our secret. No crash, no read outside, and never a valid verdict; and the same
+ * request signed by us is valid under every scheme that can sign. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "verify/verify.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define NOW_US (1700000000 * INT64_C(1000000))
+#define FIELDS 5
+
+static const struct {
+    const char *algorithm, *signature, *timestamp, *signed_template, *encoding;
+} specs[] = {
+    {"hmac-sha256", "header:S hex", NULL, "{body}", "raw"},
+    {"hmac-sha1", "header:S-* base64", NULL, "{body}", "raw"},
+    {"hmac-sha512", "header:S base64url repeat any", NULL, "{sha256hex:body}", "raw"},
+    {"hmac-sha256", "header:S split comma prefix v1= hex", "item t= s", "{ts}.{body}", "raw"},
+    {"hmac-sha256", "header:S split space prefix v1, base64", "header:T ms", "{query:q}{ts}{body}",
+     "raw"},
+    {"hmac-sha256", "header:S hex", "header:T iso8601", "{ts}{body}", "raw"},
+    {"hmac-sha256", "json:/s hex", "json:/t s", "{json:/t}{json:/s}{body}", "raw"},
+    {"sha256", "query:s hex", NULL, "{secret}{method}{url}{body}", "raw"},
+};
+
+static struct verify_scheme *schemes[ARRAY_LEN(specs)];
+
+static void never(void *argument, enum verify_field field, size_t index, const char *text)
+{
+    (void)argument;
+    (void)field;
+    (void)index;
+    (void)text;
+    abort();
+}
+
+static void make_schemes(void)
+{
+    struct str secret = STR("0123456789abcdef0123456789abcdef");
+
+    for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
+        struct verify_spec spec = {.algorithm = str_from(specs[i].algorithm),
+                                   .signature = str_from(specs[i].signature),
+                                   .timestamp = str_from(specs[i].timestamp),
+                                   .signed_template = str_from(specs[i].signed_template),
+                                   .secret_encoding = str_from(specs[i].encoding),
+                                   .public_url = STR("https://example.com/in"),
+                                   .tolerance_ms = 300000,
+                                   .secrets = &secret,
+                                   .secret_count = 1};
+
+        schemes[i] = verify_scheme_new(&spec, never, NULL);
+    }
+}
+
+/* The input's lines, the last field takes all that is left. Copies of exactly their size, so that a
+ * read outside shows. */
+static void cut(const uint8_t *data, size_t size, struct str fields[FIELDS])
+{
+    for (size_t i = 0; i < FIELDS; i++) {
+        const uint8_t *end = i + 1 < FIELDS && size ? memchr(data, '\n', size) : NULL;
+        size_t len = end ? (size_t)(end - data) : size;
+        char *copy = malloc(len ? len : 1);
+
+        if (!copy)
+            abort();
+        if (len)
+            memcpy(copy, data, len);
+        fields[i] = (struct str){copy, len};
+        data += len + (end ? 1 : 0);
+        size -= len + (end ? 1 : 0);
+    }
+}
+
+static void sign_and_check(struct verify_scheme *scheme, struct request request,
+                           const struct header *sent)
+{
+    struct header headers[4] = {sent[0], sent[1]};
+    struct arena *arena = arena_new(1024);
+    size_t count = 0, secret = 9;
+    struct err err;
+
+    request.headers = headers;
+    request.header_count = 0;
+    if (verify_sign(scheme, &request, 0, false, arena, headers, 4, &count, &err) == 0) {
+        request.header_count = count;
+        if (verify_request(scheme, &request, &secret) != VERIFY_VALID || secret != 0)
+            abort();
+    }
+    if (verify_sign(scheme, &request, 0, true, arena, headers, 4, &count, &err) == 0) {
+        request.header_count = count;
+        if (verify_request(scheme, &request, NULL) != VERIFY_BAD)
+            abort();
+    }
+    arena_free(arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str fields[FIELDS];
+    struct header headers[4];
+    struct request request = {.method = STR("POST"), .target = STR("/in"), .headers = headers};
+
+    if (!schemes[0])
+        make_schemes();
+    cut(data, size, fields);
+    headers[0] = (struct header){STR("S"), fields[0]};
+    headers[1] = (struct header){STR("T"), fields[1]};
+    headers[2] = (struct header){STR("S-1"), fields[0]};
+    headers[3] = (struct header){fields[3], fields[0]};
+    request.header_count = 4;
+    request.query = fields[2].len ? fields[2] : STR_NONE;
+    request.body = fields[4];
+    request.received_us = NOW_US;
+    for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
+        size_t secret = 9;
+        enum verify_result result = verify_request(schemes[i], &request, &secret);
+
+        if (result == VERIFY_VALID || result == VERIFY_STALE || secret != 9)
+            abort();
+        sign_and_check(schemes[i], request, headers);
+    }
+    for (size_t i = 0; i < FIELDS; i++)
+        free((void *)(uintptr_t)fields[i].ptr);
+    return 0;
+}

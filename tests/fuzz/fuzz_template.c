@@ -1,0 +1,86 @@
+/* Any bytes as the texts of a scheme: no crash, no leak, and either a scheme or a reason that holds
+ * neither the secret nor nothing. What became a scheme keeps the safety rules: what it signs is
+ * valid, and no longer so when the body or the timestamp changes. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/verify.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define NOW_US (1700000000 * INT64_C(1000000))
+#define FIELDS 6
+#define SECRET "s3cr3t-0123456789abcdef"
+
+static void note(void *argument, enum verify_field field, size_t index, const char *text)
+{
+    (void)field;
+    (void)index;
+    ++*(int *)argument;
+    if (!text[0] || strstr(text, SECRET))
+        abort();
+}
+
+static void cut(const uint8_t *data, size_t size, struct str fields[FIELDS])
+{
+    for (size_t i = 0; i < FIELDS; i++) {
+        const uint8_t *end = i + 1 < FIELDS && size ? memchr(data, '\n', size) : NULL;
+        size_t len = end ? (size_t)(end - data) : size;
+
+        /* An empty line: not set. */
+        fields[i] = len ? (struct str){(const char *)data, len} : STR_NONE;
+        data += len + (end ? 1 : 0);
+        size -= len + (end ? 1 : 0);
+    }
+}
+
+static void use(struct verify_scheme *scheme)
+{
+    struct header headers[8] = {{STR("X-Id"), STR("7")}, {STR("X-Time"), STR("1700000000")}};
+    struct request request = {.method = STR("POST"),
+                              .target = STR("/in?a=b"),
+                              .query = STR("a=b"),
+                              .headers = headers,
+                              .header_count = 2,
+                              .body = STR("{\"id\":\"x\",\"t\":1700000000}"),
+                              .received_us = NOW_US};
+    struct arena *arena = arena_new(1024);
+    size_t count = 0;
+    struct err err;
+
+    if (verify_request(scheme, &request, NULL) == VERIFY_VALID)
+        abort();
+    if (verify_sign(scheme, &request, 0, false, arena, headers + 2, 6, &count, &err) == 0) {
+        request.header_count += count;
+        verify_request(scheme, &request, NULL);
+        request.body = STR("{\"id\":\"y\",\"t\":1700000000}");
+        if (verify_request(scheme, &request, NULL) == VERIFY_VALID)
+            abort();
+    }
+    arena_free(arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str fields[FIELDS], secret = STR(SECRET);
+    struct verify_spec spec = {.tolerance_ms = 300000, .secrets = &secret, .secret_count = 1};
+    struct verify_scheme *scheme;
+    int reports = 0;
+
+    cut(data, size, fields);
+    spec.algorithm = fields[0];
+    spec.signature = fields[1];
+    spec.timestamp = fields[2];
+    spec.signed_template = fields[3];
+    spec.secret_encoding = fields[4];
+    spec.public_url = fields[5];
+    scheme = verify_scheme_new(&spec, note, &reports);
+    if (!scheme != (reports > 0))
+        abort();
+    if (scheme)
+        use(scheme);
+    verify_scheme_free(scheme);
+    return 0;
+}
