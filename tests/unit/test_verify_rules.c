@@ -1,5 +1,5 @@
-/* Signatures: what is accepted, what is refused and why, for the ways in which providers write
- * them. Names with a number repeat a field report. */
+/* The rules that make a scheme safe: what is looked at before what, what must be single, what a
+ * signature has to cover, and mistakes of a scheme that are found when it is loaded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
