@@ -295,7 +295,8 @@ static void log_mistakes(const struct mistakes *mistakes)
     for (size_t i = 0; i < mistakes_count(mistakes); i++) {
         const struct mistake *mistake = mistakes_get(mistakes, i);
 
-        log_event(mistake->warning ? LOG_WARN : LOG_ERROR, "configuration mistake",
+        log_event(mistake->warning ? LOG_WARN : LOG_ERROR,
+                  mistake->warning ? "configuration warning" : "configuration mistake",
                   F_TEXT("file", mistake->file), F_NUM("line", mistake->line),
                   F_TEXT("what", mistake->text));
     }
