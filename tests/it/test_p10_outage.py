@@ -151,7 +151,8 @@ def test_b20_an_uncommitted_twin_costs_only_its_own_copies(pg, inboxd):
     twin.join()
     assert_try_again(answers["e1"])
     other.rollback()
-    assert back(daemon, "e1") == "ok"
+    # "dup": a copy that was answered 503 meanwhile may be stored all the same.
+    assert back(daemon, "e1") in ("ok", "dup")
     assert pg.value("select count(*) from inboxd.ledger where event_id = 'e1'") == 1
 
 
