@@ -128,7 +128,7 @@ const struct key key_table[] = {
         .flags = KEY_REQUIRED | KEY_REPEATABLE | KEY_PATTERN),
     KEY(PROVIDER, attempts, COUNT, "12",
         "How often a failing event is run before it is dead.",
-        IN_PROVIDER(attempts), .min = 1, .max = 1000),
+        IN_PROVIDER(attempts), .min = 1, .max = 10000),
     KEY(PROVIDER, backoff, BACKOFF, "exponential 2s 1h",
         "How long to wait before the next attempt.",
         IN_PROVIDER(backoff), .min = 0, .max = 30 * DAY),

@@ -428,6 +428,7 @@ static void *thread_main(void *argument)
     }
     if (worker_is_in_debt(member->worker))
         ready(member);
+    worker_disconnect(member->worker);
     lock(pool);
     member->ended = true;
     pool->running--;

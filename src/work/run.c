@@ -17,6 +17,7 @@
 
 #define SERVER_GRACE_MS 10000 /* beyond `timeout`, before the connection is given up */
 #define CLAIM_TIMEOUT_MS 60000
+#define ALONE_AGAIN_MS 2000
 #define LONGEST_MS (INT_MAX - SERVER_GRACE_MS)
 
 static const char claim_settings[] = "select set_config('enable_seqscan', 'off', true),"
@@ -65,7 +66,8 @@ static struct failure failure_of(const struct run *run)
         .detail = db_detail(run->db),
         .context = db_context(run->db),
         .fault = db_fault(run->db),
-        .took_s = (double)(clock_mono_us() - run->event_us) / 1e6,
+        .took_s = (double)(clock_mono_us() - run->section_us) / 1e6,
+        .took_exactly = run->section_size <= 1,
     };
 }
 
@@ -218,11 +220,13 @@ int run_claim_alone(struct run *run, bool *dead)
 {
     const struct provider_config *config = run->provider->config;
     int64_t backoff = backoff_delay_ms(&config->backoff, 1, random_bits());
+    /* Time for its second transaction to begin, before another worker thinks that we died. */
+    int64_t due_again = backoff > ALONE_AGAIN_MS ? backoff : ALONE_AGAIN_MS;
 
     *dead = false;
     run->next_run_at = INT64_MAX;
     db_set_timeout(run->db, CLAIM_TIMEOUT_MS);
-    if (claim_alone(run->db, run->args, config->name, config->attempts, backoff, run->worker,
+    if (claim_alone(run->db, run->args, config->name, config->attempts, due_again, run->worker,
                     &run->claim, dead, &run->err) < 0) {
         note_failure(run);
         return -1;
@@ -371,7 +375,6 @@ static enum section receive_events(struct run *run, size_t count)
                 return fail(run, false);
             }
         }
-        run->event_us = clock_mono_us();
     }
     run->next += count;
     return SECTION_RAN;
@@ -382,7 +385,8 @@ static enum section run_section(struct run *run, size_t count, bool last)
     struct ending ending = {false, false};
     enum section section;
 
-    run->event_us = clock_mono_us();
+    run->section_us = clock_mono_us();
+    run->section_size = count;
     if (send_section(run, count, last, &ending) < 0)
         return fail(run, true);
     if (run->savepoint_failed && (expect(run, NULL) < 0 || expect(run, NULL) < 0))

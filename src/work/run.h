@@ -41,12 +41,13 @@ struct run {
     struct err err;
 
     /* run.c's own. */
-    size_t next;                   /* events before it have run */
-    int statements[CLAIM_MAX + 1]; /* queued for each event */
-    bool savepoint_failed;         /* the one of the last event is to be rolled back to */
-    size_t redone;                 /* 1 + the event that ran again because its plans were stale */
-    int64_t started_us, event_us;  /* monotonic: of the handlers, of the event that runs now */
-    struct verdict blame;          /* of the only event, for a failure of the transaction */
+    size_t next;                    /* events before it have run */
+    int statements[CLAIM_MAX + 1];  /* queued for each event */
+    bool savepoint_failed;          /* the one of the last event is to be rolled back to */
+    size_t redone;                  /* 1 + the event that ran again because its plans were stale */
+    int64_t started_us, section_us; /* monotonic: when the first and the last section were sent */
+    size_t section_size;            /* events in the last one */
+    struct verdict blame;           /* of the only event, for a failure of the transaction */
 };
 
 /* Claims events behind `after`. -1: run_failed() says how it ended. */

@@ -14,6 +14,7 @@
 #define DEFER "IBX01"
 #define REJECT "IBX02"
 #define MORE_PART_MAX 2048
+#define NOTE_MAX 64
 #define CONFLICT_JITTER_MS 200
 #define LONGEST_DELAY_S (10.0 * 365 * 86400)
 
@@ -40,9 +41,25 @@ static void put_cut(struct buf *buf, const char *text, size_t max)
 {
     struct str all = str_from(text), cut = utf8_cut(all, max);
 
+    /* What was cut before is a little longer by the note that says so. */
+    if (all.len <= max + NOTE_MAX) {
+        buf_put_str(buf, all);
+        return;
+    }
+    buf_put_str(buf, cut);
+    buf_printf(buf, " [cut, %zu bytes in all]", all.len);
+}
+
+static void put_part(struct buf *buf, const char *name, const char *text)
+{
+    struct str all = str_from(text), cut = utf8_cut(all, MORE_PART_MAX);
+
+    if (all.len == 0)
+        return;
+    buf_printf(buf, "%s%s: ", buf->len ? "\n" : "", name);
     buf_put_str(buf, cut);
     if (cut.len < all.len)
-        buf_printf(buf, " [cut, %zu bytes in all]", all.len);
+        buf_put_str(buf, STR(" [cut]"));
 }
 
 /* One line that is the same for the same fault, since errors are counted by it. */
@@ -65,13 +82,9 @@ static char *more_text(const struct failure *failure)
     struct buf buf;
 
     buf_init(&buf, BUF_NO_CAP);
-    if (failure->detail[0] && !own) {
-        buf_put_str(&buf, STR("DETAIL: "));
-        put_cut(&buf, failure->detail, MORE_PART_MAX);
-    }
-    if (failure->context[0] && !own) {
-        buf_printf(&buf, "%sCONTEXT: ", buf.len ? "\n" : "");
-        put_cut(&buf, failure->context, MORE_PART_MAX);
+    if (!own) {
+        put_part(&buf, "DETAIL", failure->detail);
+        put_part(&buf, "CONTEXT", failure->context);
     }
     if (buf.len == 0)
         return NULL;
@@ -134,7 +147,7 @@ void verdict_of_failure(const struct provider_config *provider, const struct cla
     *verdict = (struct verdict){.what = OUTCOME_RETRY,
                                 .error = error_text(failure),
                                 .more = more_text(failure),
-                                .took_s = failure->took_s,
+                                .took_s = failure->took_exactly ? failure->took_s : -1,
                                 .missing = verdict_is_missing(failure)};
     snprintf(verdict->sqlstate, sizeof(verdict->sqlstate), "%s", failure->sqlstate);
     if (strcmp(failure->sqlstate, DEFER) == 0) {

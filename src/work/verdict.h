@@ -12,7 +12,8 @@
 struct failure {
     const char *sqlstate, *message, *detail, *context;
     enum db_fault fault;
-    double took_s;
+    double took_s; /* at most: answers of a pipeline come together */
+    bool took_exactly;
 };
 
 /* Whether the failure says something about the server and nothing about the event: the whole batch

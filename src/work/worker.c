@@ -10,6 +10,10 @@
 
 #include "base/clock.h"
 
+/* A session that waits for its client inside of a transaction belongs to a daemon that is frozen or
+ * whose host vanished: its claims go back. A living one answers at once. */
+static const char session_settings[] = "SET idle_in_transaction_session_timeout = '15s'";
+
 #define STATEMENT_TIMEOUT_MS 60000
 #define PATIENCE_MS 500
 #define FACTS_AGE_US (1000 * 1000)
@@ -49,8 +53,9 @@ struct worker *worker_new(const char *conninfo, int number, const atomic_bool *i
     snprintf(worker->application_name, sizeof(worker->application_name), "inboxd worker %d",
              number);
     snprintf(worker->name, sizeof(worker->name), "%s/%d/%d", host, (int)getpid(), number);
-    worker->db = db_new(
-        &(struct db_options){.conninfo = conninfo, .application_name = worker->application_name});
+    worker->db = db_new(&(struct db_options){.conninfo = conninfo,
+                                             .application_name = worker->application_name,
+                                             .settings = session_settings});
     worker->args = db_args_new();
     worker->interrupted = interrupted;
     return worker;
@@ -68,6 +73,11 @@ void worker_free(struct worker *worker)
 void worker_interrupt(struct worker *worker)
 {
     db_interrupt(worker->db);
+}
+
+void worker_disconnect(struct worker *worker)
+{
+    db_disconnect(worker->db);
 }
 
 bool worker_is_in_debt(const struct worker *worker)

@@ -12,6 +12,7 @@ struct worker;
 struct worker *worker_new(const char *conninfo, int number, const atomic_bool *interrupted);
 void worker_free(struct worker *worker);      /* takes NULL */
 void worker_interrupt(struct worker *worker); /* any thread */
+void worker_disconnect(struct worker *worker);
 
 /* Connects where there is no live connection, and pays what is owed. */
 int worker_connect(struct worker *worker, struct err *err) MUST_CHECK;

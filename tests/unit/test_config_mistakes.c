@@ -248,7 +248,7 @@ static const struct {
      "4: on: \"sql: a.b\" does not name a function; write sql:SCHEMA.FUNCTION, each a lower-case "
      "letter or _ and up to 62 more of a-z, 0-9, _ and $\n"},
     {PROVIDER NONE "attempts = 0\n",
-     "5: attempts: \"0\" is too small; write a number from 1 to 1000\n"},
+     "5: attempts: \"0\" is too small; write a number from 1 to 10000\n"},
     {PROVIDER NONE "backoff = exponential\n",
      "5: backoff: an exponential backoff has a base and a cap; write exponential BASE CAP, such as "
      "exponential 2s 1h, or a list, such as 1m, 5m, 15m\n"},

@@ -30,7 +30,8 @@ static struct failure failure(const char *sqlstate, const char *message)
                             .detail = "",
                             .context = "in a function",
                             .fault = sqlstate_fault(sqlstate, message),
-                            .took_s = 0.5};
+                            .took_s = 0.5,
+                            .took_exactly = true};
 }
 
 static struct verdict judge(struct claimed event, struct failure failure)
