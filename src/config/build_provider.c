@@ -256,6 +256,13 @@ static void check_order(const struct check *check)
     else if (order && provider->order != ORDER_NONE && !key)
         mistakes_add(check->build->mistakes, order->file, order->line,
                      "order: there is no key to order by; write key = SOURCE, or order = none");
+    if (key && provider->order != ORDER_NONE)
+        mistakes_warn(
+            check->build->mistakes, order ? order->file : provider->key.file,
+            order ? order->line : provider->key.line,
+            "%s: this version stores the key but does not keep the order yet: events of one "
+            "key may run at the same time; order = none says so",
+            order ? "order" : "key");
 }
 
 static void check_routes(const struct check *check)
