@@ -207,7 +207,7 @@ def test_b17_failover_to_a_standby(make_cluster, feed):
     standby = make_cluster()
     standby.stop()
     shutil.rmtree(standby.data)
-    standby._run("pg_basebackup", "-D", standby.data, "-d", primary.conninfo("postgres"), "-R", "-c", "fast")
+    standby.run("pg_basebackup", "-D", standby.data, "-d", primary.conninfo("postgres"), "-R", "-c", "fast")
     standby.configure(unix_socket_directories=standby.dir, port=standby.port)
     standby.start()
     hosts = f"host={primary.dir},{standby.dir} port={primary.port},{standby.port}"

@@ -90,7 +90,7 @@ def test_p12_text_that_is_compared_has_the_c_collation(pg):
 
 def test_an_owner_who_may_not_make_roles_can_migrate(make_cluster):
     """On a cluster without the roles: a notice, no failure."""
-    cluster = make_cluster()
+    cluster = make_cluster(bare=True)
     cluster.execute("create role plain login")
     cluster.execute("create database mine owner plain")
     migrate(cluster.conninfo("mine", "plain"))
@@ -100,7 +100,7 @@ def test_an_owner_who_may_not_make_roles_can_migrate(make_cluster):
 
 
 def test_roles_that_exist_are_taken_as_they_are(make_cluster):
-    cluster = make_cluster()
+    cluster = make_cluster(bare=True)
     cluster.execute("create role plain login")
     cluster.execute("create role inboxd_daemon; create role inboxd_ops")
     cluster.execute("create database mine owner plain")

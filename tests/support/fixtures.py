@@ -79,8 +79,8 @@ def pg(database):
 def make_cluster():
     made = []
 
-    def make(**settings):
-        made.append(Cluster(**settings))
+    def make(bare=False, **settings):
+        made.append(Cluster(bare, **settings))
         return made[-1].start()
 
     yield make
