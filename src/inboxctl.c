@@ -1,7 +1,6 @@
 /* inboxctl: everything an operator types. Reads the options before the command, then hands over to
  * its row of the table. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ctl/command.h"
@@ -14,27 +13,29 @@ static const char *value_of(const char *name, int argc, char **argv, int *i)
 {
     size_t len = strlen(name);
 
-    if (strncmp(argv[*i], name, len) != 0)
+    if (!argv[*i] || strncmp(argv[*i], name, len) != 0)
         return NULL;
     if (argv[*i][len] == '=')
         return argv[*i] + len + 1;
     return argv[*i][len] == '\0' && *i + 1 < argc ? argv[++*i] : NULL;
 }
 
-/* Options that stand before the command. Returns the index of the command's word. */
-static int read_options(int argc, char **argv, struct context *context)
+/* Options that stand before the command. Returns the index of the command's word; or -1 with the
+ * exit code, when there is nothing more to do. */
+static int read_options(int argc, char **argv, struct context *context, int *code)
 {
     const char *value;
     int i;
 
+    *code = EXIT_DONE;
     for (i = 1; i < argc && argv[i][0] == '-'; i++) {
         if (strcmp(argv[i], "--version") == 0) {
             puts("inboxctl " INBOXD_VERSION);
-            exit(EXIT_DONE);
+            return -1;
         }
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             command_print_list(stdout);
-            exit(EXIT_DONE);
+            return -1;
         }
         if ((value = value_of("--config", argc, argv, &i))) {
             context->config_path = value;
@@ -42,7 +43,8 @@ static int read_options(int argc, char **argv, struct context *context)
             context->database = value;
         } else {
             fprintf(stderr, "inboxctl: unknown option \"%s\"; try: inboxctl --help\n", argv[i]);
-            exit(EXIT_USAGE);
+            *code = EXIT_USAGE;
+            return -1;
         }
     }
     return i;
@@ -52,9 +54,11 @@ int main(int argc, char **argv)
 {
     struct context context = {.config_path = DEFAULT_CONFIG, .out = stdout};
     const struct command *command;
-    int first = read_options(argc, argv, &context);
+    int code, first = read_options(argc, argv, &context, &code);
 
-    if (first == argc) {
+    if (first < 0)
+        return code;
+    if (first >= argc) {
         command_print_list(stderr);
         return EXIT_USAGE;
     }

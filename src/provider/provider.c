@@ -67,11 +67,15 @@ static void note_mistake(void *argument, enum verify_field field, size_t index, 
     const struct compiler *compiler = argument;
     const struct provider_config *config = compiler->config;
     const struct setting *setting = setting_of(config, field, index);
-    bool placed = setting && setting->line > 0;
+    const char *file = config->file;
+    int line = config->line;
 
-    mistakes_add(compiler->mistakes, placed ? setting->file : config->file,
-                 placed ? setting->line : config->line, "provider \"%.*s\": %s %s",
-                 STR_ARG(config->name), name_of(field), text);
+    if (setting && setting->line > 0) {
+        file = setting->file;
+        line = setting->line;
+    }
+    mistakes_add(compiler->mistakes, file, line, "provider \"%.*s\": %s %s", STR_ARG(config->name),
+                 name_of(field), text);
 }
 
 static struct verify_scheme *compile_scheme(const struct provider_config *config,

@@ -201,12 +201,13 @@ bool source_reads_body(const struct source *source)
 static struct str digest_text(struct str bytes, struct arena *arena)
 {
     unsigned char sha256[32];
-    char *text = arena_bytes(arena, 7 + CODEC_HEX_SIZE(32));
+    const struct str mark = STR("sha256:");
+    char *text = arena_bytes(arena, mark.len + CODEC_HEX_SIZE(32));
 
     digest_sha256(bytes, sha256);
-    memcpy(text, "sha256:", 7);
-    codec_hex_encode(sha256, sizeof(sha256), text + 7);
-    return (struct str){text, 7 + 64};
+    memcpy(text, mark.ptr, mark.len);
+    codec_hex_encode(sha256, sizeof(sha256), text + mark.len);
+    return (struct str){text, mark.len + CODEC_HEX_SIZE(32) - 1};
 }
 
 /* What cannot be stored as text becomes its digest. */
