@@ -192,8 +192,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--build", default="release")
-    parser.add_argument("scenario", nargs="*", default=list(SCENARIOS), choices=[[], *SCENARIOS])
+    parser.add_argument("scenario", nargs="*", metavar="SCENARIO", help=" ".join(SCENARIOS))
     options = parser.parse_args()
+    if unknown := set(options.scenario) - set(SCENARIOS):
+        parser.error(f"no scenario {unknown}")
     report = {}
     for name in options.scenario or SCENARIOS:
         # As measured budgets want it: default durability, room for WAL so that checkpoints do not decide.
