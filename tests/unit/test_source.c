@@ -251,6 +251,7 @@ static const struct {
     {"'", "a literal is written between two ' and is not empty"},
     {"''", "a literal is written between two ' and is not empty"},
     {"'\xff'", "a literal is UTF-8 text"},
+    {"'caf\xe9'", "a literal is UTF-8 text"},
     {"'open", "a literal is written between two ' and is not empty"},
     {"body:/1 + body:/2 + body:/3 + body:/4 + body:/5 + body:/6 + body:/7 + body:/8 + body:/9",
      "has more than 8 parts"},
