@@ -21,8 +21,8 @@ def assert_once(pg, n):
 @pytest.mark.parametrize("passage", [1, 3])
 def test_effect_once_when_the_daemon_dies(pg, inboxd, point, passage):
     fill(pg, N)
-    with inboxd(faults=f"{point}=kill:{passage}") as daemon:
-        daemon.wait_killed()
+    # It may be dead before it could say that it is ready.
+    inboxd(faults=f"{point}=kill:{passage}", start=False).spawn().wait_killed()
     first = pg.value("select count(*) from t.effect")
     assert (first > 0) == (point == "work.after_commit" or passage > 1)
     with inboxd():
