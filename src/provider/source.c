@@ -97,8 +97,6 @@ static int literal_parse(struct str *rest, struct term *term, struct arena *aren
         return err_set(err, ERR_INPUT, "a literal is written between two ' and is not empty");
     if (!utf8_valid((struct str){rest->ptr, len}) || memchr(rest->ptr, '\0', len))
         return err_set(err, ERR_INPUT, "a literal is UTF-8 text");
-    if (!utf8_valid((struct str){rest->ptr, len}) || memchr(rest->ptr, '\0', len))
-        return err_set(err, ERR_INPUT, "a literal is UTF-8 text");
     term->kind = TERM_LITERAL;
     term->text = arena_copy(arena, (struct str){rest->ptr, len});
     rest->ptr += len + 1;

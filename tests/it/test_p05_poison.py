@@ -287,10 +287,11 @@ def test_b18_a_handler_that_forgets_the_sessions_statements_burns_no_attempt(pg,
         create function t.forgets(e inboxd.event) returns void language plpgsql as $$
         begin
             insert into t.effect (provider, event_id) values (e.provider, e.event_id);
-            if nextval('t.runs') % 13 = 5 then execute '{statement}'; end if;
+            if nextval('t.runs') in (5, 80, 170) then execute '{statement}'; end if;
         end $$""")
     fill(pg, 200)
-    inboxd(providers={"h": {"on": "sql:t.forgets", "attempts": 1}})
+    # One worker, and far apart: a sequence is not rolled back, and a batch's second run must not forget again.
+    inboxd(workers=1, providers={"h": {"on": "sql:t.forgets", "attempts": 1}})
     wait_done(pg)
     assert outcomes(pg) == {(DONE, 1): 200}
     assert effects(pg) == (200, 200)
