@@ -26,24 +26,18 @@ select w.*, r.pid is not null or coalesce(l.taken_id >= w.id and l.ready_at > no
   left join inboxd.running_transaction r on r.xid = w.xmax
   left join inboxd.lane l on l.provider = w.provider and l.key = w.lane;
 
--- Each branch has its status as a literal, so that the planner leaves out those that a query excludes; of the branches that
--- remain it leaves out the joins whose columns are not asked for (each matches at most one row).
+-- Of the branches the planner leaves out the joins whose columns are not asked for (each matches at most one row). Dead and
+-- done have their status as a literal, so that a query that excludes them does not read them. Undone is one branch and its
+-- status computed: pg_locks has no snapshot, and two branches would look at it at two moments, so that an event whose claim
+-- began or ended in between would be in neither or in both.
 create view inboxd.webhook_inbox as
-select w.id, w.provider, l.event_id, w.received_at, c.headers, c.payload, 0::smallint as status, w.attempt,
+select w.id, w.provider, l.event_id, w.received_at, c.headers, c.payload,
+       case when w.processing then 1::smallint else 0::smallint end as status, w.attempt,
        w.run_at as next_attempt_at, w.last_error, null::timestamptz as processed_at, w.deferred_since, w.event_type,
        c.ordering_key, c.payload_repaired, c.body, c.signature_verified, c.source_ip
   from inboxd.undone w
   left join inboxd.ledger l on l.id = w.id and l.provider = w.provider
   left join lateral (select distinct on (e.id) e.* from inboxd.event_content e where e.id = w.id) c on c.id = w.id
- where not w.processing
-union all
-select w.id, w.provider, l.event_id, w.received_at, c.headers, c.payload, 1::smallint, w.attempt,
-       w.run_at, w.last_error, null, w.deferred_since, w.event_type,
-       c.ordering_key, c.payload_repaired, c.body, c.signature_verified, c.source_ip
-  from inboxd.undone w
-  left join inboxd.ledger l on l.id = w.id and l.provider = w.provider
-  left join lateral (select distinct on (e.id) e.* from inboxd.event_content e where e.id = w.id) c on c.id = w.id
- where w.processing
 union all
 select o.id, o.provider, l.event_id, l.received_at, c.headers, c.payload, 3::smallint, o.attempt,
        null, o.last_error, o.processed_at, null, c.event_type,

@@ -1,6 +1,8 @@
 """The views tell the truth, with the names, columns and codes of the articles."""
 
+import contextlib
 import re
+import threading
 
 import pytest
 
@@ -118,6 +120,27 @@ def test_processing_is_what_a_running_transaction_holds(pg):
     assert pg.value("select count(*) from webhook_inbox where status = 0 and next_attempt_at <= now()") == 2
     pg.execute("select pg_terminate_backend(%s)", one.pid)
     pg.wait_until("select count(*) from webhook_inbox where status = 1", equals=1)
+
+
+def test_no_event_is_missed_or_counted_twice_while_it_changes(pg):
+    """Claims begin and end at any instant of a query; at every one of them each event has one status."""
+    ready(pg, 400)
+    stop = threading.Event()
+
+    def claim_and_give_back():
+        with contextlib.closing(pg.connect()) as connection, connection.cursor() as cursor:
+            while not stop.is_set():
+                cursor.execute("delete from inboxd.work where id in (select id from inboxd.work limit 300)")
+                connection.rollback()
+
+    claimer = threading.Thread(target=claim_and_give_back)
+    claimer.start()
+    try:
+        counts = {pg.value("select count(*) from webhook_inbox") for _ in range(400)}
+    finally:
+        stop.set()
+        claimer.join()
+    assert counts == {400}
 
 
 def test_processing_is_what_a_live_lane_lease_has_taken(pg):
