@@ -154,8 +154,9 @@ class Cluster:
         self.process.send_signal(signal.SIGHUP)
 
     def kill_backend(self, pid):
-        """kill -9 of one backend: PostgreSQL then ends all others and recovers."""
-        os.kill(pid, signal.SIGKILL)
+        """kill -9 of one backend: PostgreSQL then ends all others and recovers. One that has ended is left alone."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
     def remove(self):
         self.stop("immediate")
@@ -299,6 +300,15 @@ class Pg:
             last = repr(seen[0]) if seen else "no answer from the database"
             raise AssertionError(f"waited {timeout:g} s in vain for {equals!r}, got {last}: {sql}") from None
         return seen[0]
+
+    def wait_rows(self, sql, *args, timeout=20.0):
+        """rows(sql) as soon as there are any; works through a restart of the server."""
+
+        def found():
+            with contextlib.suppress(psycopg2.OperationalError):
+                return self.rows(sql, *args)
+
+        return wait_until(found, timeout, sql)
 
     def migrate(self):
         migrate(self.conninfo("postgres"))
