@@ -93,7 +93,12 @@ class Client:
         self.close()
 
     def send(self, data):
-        self.socket.sendall(data)
+        """Sends all, or as much as the peer takes: one that refuses may answer and close before it has read
+        everything. What it answered can still be read, and read() says so where there is nothing."""
+        try:
+            self.socket.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
 
     def request(self, method, target, body=b"", headers=None):
         self.send(request_bytes(method, target, body, headers))
