@@ -2,23 +2,10 @@
 #include <string.h>
 
 #include "base/codec.h"
-#include "verify/scheme.h"
+#include "verify/signed.h"
 
 /* What hexadecimal and base64 are written with. */
 #define ENCODED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_="
-
-struct str scheme_word(struct str *rest)
-{
-    struct str word;
-
-    *rest = str_trim(*rest);
-    word = (struct str){rest->len ? rest->ptr : NULL, 0};
-    while (word.len < rest->len && rest->ptr[word.len] != ' ' && rest->ptr[word.len] != '\t')
-        word.len++;
-    rest->ptr += word.len;
-    rest->len -= word.len;
-    return word;
-}
 
 static bool take_prefix(struct str *word, const char *prefix)
 {
@@ -31,7 +18,7 @@ static bool take_prefix(struct str *word, const char *prefix)
     return true;
 }
 
-int scheme_pointer(struct verify_scheme *scheme, struct str pointer, size_t *number,
+int scheme_pointer(struct signed_scheme *scheme, struct str pointer, size_t *number,
                    struct err *err)
 {
     struct json_paths *paths = json_paths_new(&pointer, 1, err);
@@ -52,7 +39,7 @@ int scheme_pointer(struct verify_scheme *scheme, struct str pointer, size_t *num
     return 0;
 }
 
-int place_parse(struct verify_scheme *scheme, struct str word, struct place *place, struct err *err)
+int place_parse(struct signed_scheme *scheme, struct str word, struct place *place, struct err *err)
 {
     struct str name = word;
 
@@ -120,7 +107,7 @@ static bool encoding_parse(struct str word, enum encoding *encoding)
     return false;
 }
 
-int signature_parse(struct verify_scheme *scheme, struct str text, struct err *err)
+int signature_parse(struct signed_scheme *scheme, struct str text, struct err *err)
 {
     struct signature_rule *rule = &scheme->signature;
     struct str rest = text, word = scheme_word(&rest);

@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include "base/codec.h"
-#include "verify/scheme.h"
+#include "verify/signed.h"
 
 static const struct {
     const char *name; /* a name that ends in ':' takes what follows */
@@ -26,7 +26,7 @@ static int add_part(struct template *template, struct part part, struct err *err
 }
 
 /* What stands between braces. */
-static int name_parse(struct verify_scheme *scheme, struct str name, struct err *err)
+static int name_parse(struct signed_scheme *scheme, struct str name, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(part_names); i++) {
         size_t len = strlen(part_names[i].name);
@@ -50,7 +50,7 @@ static int name_parse(struct verify_scheme *scheme, struct str name, struct err 
                    STR_ARG(name));
 }
 
-int template_parse(struct verify_scheme *scheme, struct str text, struct err *err)
+int template_parse(struct signed_scheme *scheme, struct str text, struct err *err)
 {
     while (text.len > 0) {
         const char *open = memchr(text.ptr, '{', text.len), *close;
@@ -123,7 +123,7 @@ bool material_json(struct material *material, size_t pointer, struct str *text)
     return false;
 }
 
-static void feed_url(const struct verify_scheme *scheme, const struct request *request,
+static void feed_url(const struct signed_scheme *scheme, const struct request *request,
                      struct digester *digester)
 {
     digester_add(digester, scheme->public_url);
@@ -171,7 +171,7 @@ static void feed_body_digest(const struct request *request, enum part_kind kind,
     digester_add(digester, str_from(text));
 }
 
-static enum verify_result feed_part(const struct verify_scheme *scheme, struct material *material,
+static enum verify_result feed_part(const struct signed_scheme *scheme, struct material *material,
                                     const struct part *part, struct str secret,
                                     struct digester *digester)
 {
@@ -213,7 +213,7 @@ static enum verify_result feed_part(const struct verify_scheme *scheme, struct m
     return VERIFY_BAD;
 }
 
-enum verify_result template_feed(const struct verify_scheme *scheme, struct material *material,
+enum verify_result template_feed(const struct signed_scheme *scheme, struct material *material,
                                  struct str secret, struct digester *digester)
 {
     for (size_t i = 0; i < scheme->template.count; i++) {

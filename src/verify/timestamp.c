@@ -2,11 +2,11 @@
  * time. */
 #include <stdlib.h>
 
-#include "verify/scheme.h"
+#include "verify/signed.h"
 
 #define DIGITS_MAX 16 /* more cannot be a time in s or ms, but is still a number */
 
-int time_parse(struct verify_scheme *scheme, struct str text, struct err *err)
+int time_parse(struct signed_scheme *scheme, struct str text, struct err *err)
 {
     static const char *const units[] = {
         [TIME_S] = "s", [TIME_MS] = "ms", [TIME_ISO8601] = "iso8601"};

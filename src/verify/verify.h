@@ -1,6 +1,7 @@
-/* Signatures: one template engine for all providers that sign with a keyed digest. A scheme is
- * compiled once from its texts and is then immutable, but for the keyed contexts that it reuses:
- * one thread at a time.
+/* Signatures. A scheme is compiled once from its texts and is then immutable, but for the keyed
+ * contexts that it reuses: one thread at a time. What is behind this door is a table of kinds
+ * (verify/scheme.h): the template engine for all providers that sign with a keyed digest, and
+ * small ones beside it.
  *
  * What makes it safe (docs/verification.md has the rules with examples):
  *  - the bytes that were received are what is signed, never something written anew from them;

@@ -4,9 +4,9 @@
 
 #include "base/clock.h"
 #include "base/codec.h"
-#include "verify/scheme.h"
+#include "verify/signed.h"
 
-static struct str write_time(const struct verify_scheme *scheme, int64_t us, struct arena *arena)
+static struct str write_time(const struct signed_scheme *scheme, int64_t us, struct arena *arena)
 {
     char iso[CLOCK_TEXT_SIZE];
 
@@ -22,7 +22,7 @@ static struct str write_time(const struct verify_scheme *scheme, int64_t us, str
     return STR_NONE;
 }
 
-static struct str write_digest(const struct verify_scheme *scheme, const unsigned char *digest,
+static struct str write_digest(const struct signed_scheme *scheme, const unsigned char *digest,
                                size_t size, struct arena *arena)
 {
     char text[CODEC_HEX_SIZE(DIGEST_MAX)];
@@ -36,7 +36,7 @@ static struct str write_digest(const struct verify_scheme *scheme, const unsigne
 
 /* The value of the signature's header, the timestamp in front of it where it is an item of the
  * list. */
-static struct str write_value(const struct verify_scheme *scheme, struct str timestamp,
+static struct str write_value(const struct signed_scheme *scheme, struct str timestamp,
                               struct str digest, struct arena *arena)
 {
     const struct signature_rule *rule = &scheme->signature;
@@ -48,7 +48,7 @@ static struct str write_value(const struct verify_scheme *scheme, struct str tim
                                  STR_ARG(digest)));
 }
 
-static bool can_sign(const struct verify_scheme *scheme)
+static bool can_sign(const struct signed_scheme *scheme)
 {
     bool time_in_header =
         !scheme->time.used || scheme->time.item || scheme->time.place.kind == PLACE_HEADER;
@@ -58,10 +58,11 @@ static bool can_sign(const struct verify_scheme *scheme)
            !scheme->paths;
 }
 
-int verify_sign(struct verify_scheme *scheme, const struct request *request, int64_t age_s,
-                bool bad, struct arena *arena, struct header *headers, size_t max, size_t *count,
+int signed_sign(void *state, const struct request *request, int64_t age_s, bool bad,
+                struct arena *arena, struct header *headers, size_t max, size_t *count,
                 struct err *err)
 {
+    struct signed_scheme *scheme = state;
     struct material material = {.request = request};
     unsigned char digest[DIGEST_MAX];
     struct str name = scheme->signature.place.name;
@@ -73,8 +74,8 @@ int verify_sign(struct verify_scheme *scheme, const struct request *request, int
     if (scheme->time.used)
         material.timestamp = write_time(scheme, request->received_us - age_s * 1000000, arena);
     digester_begin(scheme->digesters[0]);
-    if (template_feed(scheme, &material, secret_reveal(scheme->secrets[0]), scheme->digesters[0]) !=
-        VERIFY_VALID)
+    if (template_feed(scheme, &material, secret_reveal(scheme->secrets.items[0]),
+                      scheme->digesters[0]) != VERIFY_VALID)
         return err_set(
             err, ERR_INPUT,
             "cannot sign: the request lacks a header or query parameter that the scheme signs");

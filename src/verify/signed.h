@@ -1,0 +1,136 @@
+/* The template scheme: a keyed digest over what `signed =` says. Its compiled parts, shared by its
+ * files: signed_compile.c makes it, signed.c judges, signed_sender.c signs; template.c, signature.c
+ * and timestamp.c each read one setting. */
+#ifndef VERIFY_SIGNED_H
+#define VERIFY_SIGNED_H
+
+#include "base/digest.h"
+#include "base/json.h"
+#include "verify/scheme.h"
+
+enum place_kind { PLACE_HEADER, PLACE_HEADER_FAMILY, PLACE_QUERY, PLACE_JSON };
+
+/* Where a text is read from. */
+struct place {
+    enum place_kind kind;
+    struct str
+        name; /* of the header (family: without the number) or parameter; of JSON: the pointer */
+    size_t pointer; /* PLACE_JSON: its number in the scheme's pointers */
+};
+
+enum encoding { ENCODING_HEX, ENCODING_BASE64, ENCODING_BASE64URL };
+enum time_unit { TIME_S, TIME_MS, TIME_ISO8601 };
+
+struct signature_rule {
+    struct place place;
+    char split; /* '\0': the value is one item */
+    struct str prefix;
+    enum encoding encoding;
+    bool repeat; /* the header may come several times */
+};
+
+struct time_rule {
+    bool used;
+    bool item; /* an item of the signature's list that begins with `prefix` */
+    struct str prefix;
+    struct place place;
+    enum time_unit unit;
+};
+
+enum part_kind {
+    PART_LITERAL,
+    PART_BODY,
+    PART_TS,
+    PART_METHOD,
+    PART_URL,
+    PART_HEADER,
+    PART_QUERY,
+    PART_JSON,
+    PART_SECRET,
+    PART_SHA256HEX,
+    PART_CRC32
+};
+
+struct part {
+    enum part_kind kind;
+    struct str text; /* literal, or name of header or parameter */
+    size_t pointer;  /* PART_JSON */
+};
+
+#define PARTS_MAX 24
+
+struct template
+{
+    struct part parts[PARTS_MAX];
+    size_t count;
+};
+
+struct signed_scheme {
+    struct arena *arena; /* holds all texts */
+    enum digest digest;
+    bool keyed;
+    struct signature_rule signature;
+    struct time_rule time;
+    struct template template;
+    struct str public_url;
+    int64_t tolerance_us;
+    struct secrets secrets;
+    struct digester **digesters; /* one a secret */
+    struct str pointers[JSON_PATHS_MAX];
+    size_t pointer_count;
+    struct json_paths *paths; /* NULL: nothing is read from the body */
+    bool signs_time;          /* the template has {ts} */
+    bool signs_members;       /* members of the body are needed to check the signature */
+    unsigned char (*digests)[DIGEST_MAX]; /* one a secret: of the request being judged */
+};
+
+/* What is read from one request before the digest is computed. */
+struct material {
+    const struct request *request;
+    struct str timestamp;                     /* as sent; ptr NULL: none */
+    struct json_value values[JSON_PATHS_MAX]; /* of scheme->pointers */
+    struct arena *arena;                      /* for decoded JSON strings; NULL until needed */
+};
+
+/* The number of a pointer in the scheme; adds it. */
+int scheme_pointer(struct signed_scheme *scheme, struct str pointer, size_t *number,
+                   struct err *err) MUST_CHECK;
+
+int place_parse(struct signed_scheme *scheme, struct str word, struct place *place,
+                struct err *err) MUST_CHECK;
+
+int signature_parse(struct signed_scheme *scheme, struct str text, struct err *err) MUST_CHECK;
+int time_parse(struct signed_scheme *scheme, struct str text, struct err *err) MUST_CHECK;
+int template_parse(struct signed_scheme *scheme, struct str text, struct err *err) MUST_CHECK;
+bool template_has(const struct template *template, enum part_kind kind);
+/* Whether a part of that kind has that name (PART_HEADER, PART_QUERY). */
+bool template_names(const struct template *template, enum part_kind kind, struct str name);
+
+/* The functions of scheme_signed; as in verify/scheme.h. */
+void *signed_compile(const struct verify_spec *spec, struct scheme_mistakes *mistakes);
+int signed_sign(void *state, const struct request *request, int64_t age_s, bool bad,
+                struct arena *arena, struct header *headers, size_t max, size_t *count,
+                struct err *err) MUST_CHECK;
+void signed_free(void *state);
+extern const char *const signed_names[];
+
+/* Feeds the signed bytes into a digester. VERIFY_VALID: done. */
+enum verify_result template_feed(const struct signed_scheme *scheme, struct material *material,
+                                 struct str secret, struct digester *digester);
+
+/* The JSON value of a pointer as text; false when it is not there or no scalar. */
+bool material_json(struct material *material, size_t pointer, struct str *text);
+
+/* Calls `each` for every item of the signature's list; stops when it returns true, and returns
+ * that. */
+bool signature_items(const struct signature_rule *rule, struct str value,
+                     bool (*each)(void *argument, struct str item), void *argument);
+/* The decoded signature of an item; false for items of another kind. */
+bool signature_decode(const struct signature_rule *rule, struct str item, unsigned char *out,
+                      size_t size);
+
+enum time_read { TIME_READ, TIME_OUT_OF_RANGE, TIME_UNREADABLE };
+/* Strictly: digits only, or RFC 3339. */
+enum time_read time_read(enum time_unit unit, struct str text, int64_t *us);
+
+#endif
