@@ -527,8 +527,8 @@ static int serve(const char *config_path)
     release(&daemon);
     if (served)
         log_event(LOG_INFO, "stopped", F_NUM("stored", counts.stored),
-                  F_NUM("duplicate", counts.duplicate), F_NUM("refused", counts.refused),
-                  F_NUM("unavailable", counts.unavailable),
+                  F_NUM("duplicate", counts.duplicate), F_NUM("handshakes", counts.handshakes),
+                  F_NUM("refused", counts.refused), F_NUM("unavailable", counts.unavailable),
                   F_NUM("seconds", (clock_mono_us() - daemon.started_us) / 1000000));
     return daemon.exit_code;
 }

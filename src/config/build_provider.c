@@ -139,39 +139,56 @@ static void fill_members(const struct check *check, const struct section *preset
     }
 }
 
-static void read_secrets(const struct check *check)
+static size_t lines_of(const struct section *section, const struct key *key)
 {
-    const struct build *build = check->build;
-    struct provider_config *provider = check->provider;
-    const struct section *section = check->section;
     size_t lines = 0;
 
     for (size_t i = 0; i < section->count; i++)
-        lines += section->entries[i].key->type == KEY_SECRET;
+        lines += section->entries[i].key == key;
+    return lines;
+}
+
+static void warn_of_comment(const struct check *check, const struct entry *entry)
+{
+    if (entry->commented && str_starts(entry->value, STR("text:")))
+        mistakes_warn(check->build->mistakes, entry->file, entry->line,
+                      "secret: what follows \" ;\" is a comment; put the value in quotes where "
+                      "it is part of the secret");
+}
+
+/* All lines of a key that names secrets. `settings` may be NULL. Returns how many were read. */
+static size_t read_secrets(const struct check *check, const char *name, struct secret ***secrets,
+                           struct setting **settings)
+{
+    const struct build *build = check->build;
+    const struct key *key = key_find(KEY_PROVIDER, str_from(name));
+    const struct section *section = check->section;
+    size_t lines = lines_of(section, key), count = 0;
+
     if (build->without_secrets || lines == 0)
-        return;
-    provider->secrets = arena_alloc(build->arena, lines * sizeof(struct secret *));
-    provider->secret_settings = arena_alloc(build->arena, lines * sizeof(struct setting));
+        return 0;
+    *secrets = arena_alloc(build->arena, lines * sizeof(struct secret *));
+    if (settings)
+        *settings = arena_alloc(build->arena, lines * sizeof(struct setting));
     for (size_t i = 0; i < section->count; i++) {
         const struct entry *entry = &section->entries[i];
         struct secret *secret;
 
-        if (entry->key->type != KEY_SECRET)
+        if (entry->key != key)
             continue;
-        if (entry->commented && str_starts(entry->value, STR("text:")))
-            mistakes_warn(build->mistakes, entry->file, entry->line,
-                          "secret: what follows \" ;\" is a comment; put the value in quotes where "
-                          "it is part of the secret");
+        warn_of_comment(check, entry);
         secret = secret_source_read(entry->value, entry->file, entry->line, build->mistakes);
         if (!secret)
             continue;
-        provider->secret_settings[provider->secret_count] = (struct setting){
-            .text = arena_copy(build->arena, secret_source_shown(entry->value)),
-            .file = entry->file,
-            .line = entry->line,
-        };
-        provider->secrets[provider->secret_count++] = secret;
+        if (settings)
+            (*settings)[count] = (struct setting){
+                .text = arena_copy(build->arena, secret_source_shown(entry->value)),
+                .file = entry->file,
+                .line = entry->line,
+            };
+        (*secrets)[count++] = secret;
     }
+    return count;
 }
 
 static void read_routes(const struct check *check)
@@ -342,7 +359,10 @@ void build_provider(const struct build *build, const struct section *section,
         provider->max_body = build->config->max_body;
     if (!line_of(&check, "concurrency"))
         provider->concurrency = build->config->workers > 2 ? build->config->workers - 1 : 1;
-    read_secrets(&check);
+    provider->secret_count =
+        read_secrets(&check, "secret", &provider->secrets, &provider->secret_settings);
+    provider->handshake_token_count =
+        read_secrets(&check, "handshake_token", &provider->handshake_tokens, NULL);
     read_routes(&check);
     check_secrets(&check);
     check_url(&check);

@@ -27,6 +27,8 @@ static void snapshot_free(struct snapshot *snapshot)
 
         for (size_t k = 0; k < provider->secret_count; k++)
             secret_unref(provider->secrets[k]);
+        for (size_t k = 0; k < provider->handshake_token_count; k++)
+            secret_unref(provider->handshake_tokens[k]);
     }
     arena_free(snapshot->arena);
     free(snapshot);

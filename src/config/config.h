@@ -64,6 +64,12 @@ struct provider_config {
         *secret_settings; /* where each was written (its text is the reference, never the value) */
     size_t secret_count;
 
+    /* How the provider proves the endpoint: handshakes, separated by commas; src/handshake compiles
+     * them. */
+    struct setting handshake;
+    struct secret **handshake_tokens; /* what `hub` compares; any may match */
+    size_t handshake_token_count;
+
     /* Identity and content: texts of the sources grammar. */
     struct setting event_id, event_type, key;
     enum order order;

@@ -11,10 +11,13 @@ enum refusal {
     REFUSAL_BAD_REQUEST,          /* ambiguous framing: 400, the connection closes */
     REFUSAL_INVALID_JSON,         /* 400 */
     REFUSAL_MISSING_EVENT_ID,     /* 400 */
+    REFUSAL_MISSING_CHALLENGE,    /* 400: a handshake's request without its parameter */
+    REFUSAL_BAD_CHALLENGE,        /* 400: not decodable, too long, twice */
     REFUSAL_MISSING_SIGNATURE,    /* 401 */
     REFUSAL_BAD_SIGNATURE,        /* 401 */
     REFUSAL_STALE_TIMESTAMP,      /* 401 */
     REFUSAL_ADDRESS_NOT_ALLOWED,  /* 403 */
+    REFUSAL_WRONG_VERIFY_TOKEN,   /* 403 */
     REFUSAL_UNKNOWN_PROVIDER,     /* 404 */
     REFUSAL_NOT_FOUND,            /* 404 */
     REFUSAL_METHOD_NOT_ALLOWED,   /* 405 with Allow */

@@ -59,6 +59,7 @@ void http_request_drop(struct http_request *request)
         return;
     if (request->owner)
         exchange->server->options.handler->ended(exchange->server->options.argument, request);
+    http_answer_free(exchange->own);
     buf_release(&exchange->body);
     arena_free(request->arena);
 }
@@ -93,6 +94,18 @@ void http_request_answer(struct http_request *request, const struct http_answer 
         exchange->state = EXCHANGE_ANSWERED;
     MHD_resume_connection(exchange->connection);
     exchange->server->wake = true;
+}
+
+void http_request_answer_once(struct http_request *request, struct http_answer *answer)
+{
+    struct exchange *exchange = exchange_of(request);
+
+    if (exchange->answer) {
+        http_answer_free(answer);
+        return;
+    }
+    exchange->own = answer;
+    http_request_answer(request, answer);
 }
 
 void exchange_cut(struct exchange *exchange, const struct http_answer *answer)

@@ -19,7 +19,7 @@ struct http_answer {
     bool close;
     char *body;
     struct MHD_Response *keeping, *closing;
-    char *raw; /* whole answer with Connection: close */
+    struct buf raw; /* whole answer with Connection: close */
 };
 
 /* One accepted socket, as long as the library has it. */
@@ -47,6 +47,7 @@ struct exchange {
     size_t received; /* bytes of body, dropped ones included */
     int64_t touched_us;
     const struct http_answer *answer; /* once known */
+    struct http_answer *own;          /* the same, where it was made for this request */
     struct exchange *prev, *next;     /* of the server's list, while `connection` is set */
 };
 

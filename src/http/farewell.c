@@ -91,11 +91,11 @@ void farewells_free(struct farewells *farewells)
 void farewell(struct farewells *farewells, int fd, const struct http_answer *answer)
 {
     struct leaving *leaving = mem_alloc(sizeof(*leaving));
-    size_t len = strlen(answer->raw);
+    size_t len = answer->raw.len;
 
     /* The socket's buffer is empty or nearly so: an answer that does not fit is not worth waiting
      * for. */
-    if (send(fd, answer->raw, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len)
+    if (send(fd, answer->raw.data, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len)
         shutdown(fd, SHUT_WR);
     if (farewells->count >= FAREWELL_MAX)
         end(farewells->first);

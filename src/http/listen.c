@@ -39,8 +39,8 @@ static bool accept_one(struct listener *listener)
         fd = accept4(listener->acceptable.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             server->options.handler->refused(server->options.argument, NULL, HTTP_TOO_MANY);
-            (void)!send(fd, server->options.answers[HTTP_TOO_MANY]->raw,
-                        strlen(server->options.answers[HTTP_TOO_MANY]->raw),
+            (void)!send(fd, server->options.answers[HTTP_TOO_MANY]->raw.data,
+                        server->options.answers[HTTP_TOO_MANY]->raw.len,
                         MSG_DONTWAIT | MSG_NOSIGNAL);
             close(fd);
         }

@@ -38,6 +38,8 @@ void http_request_limit(struct http_request *request, size_t max_body);
  * of the request is read and dropped first, or the connection closes at once where the sender
  * waits for a go-ahead. May be called after the connection is gone. */
 void http_request_answer(struct http_request *request, const struct http_answer *answer);
+/* The same with an answer that was made for this request: taken, freed with it. */
+void http_request_answer_once(struct http_request *request, struct http_answer *answer);
 
 void http_request_hold(struct http_request *request);
 void http_request_drop(struct http_request *request);

@@ -64,10 +64,30 @@ static void refuse_unknown(struct ingest *ingest, struct http_request *request,
     http_request_answer(request, ingest->refusals[refusal]);
 }
 
+static const struct handshakes *handshakes_of(const struct intake *intake)
+{
+    return provider_handshakes(intake->snapshot->providers[intake->provider]);
+}
+
+/* Says which methods this provider takes. */
+static struct http_answer *make_method_not_allowed(const struct intake *intake)
+{
+    const struct refusal_info *info = refusal_info(REFUSAL_METHOD_NOT_ALLOWED);
+
+    return http_answer_new(
+        &(struct http_answer_spec){.status = info->status,
+                                   .text = info->text,
+                                   .result = info->result,
+                                   .allow = handshakes_allow(handshakes_of(intake))});
+}
+
 static void refuse(struct intake *intake, enum refusal refusal)
 {
     note_refusal(intake->ingest, intake, refusal, intake->request->source_ip);
-    http_request_answer(intake->request, intake->ingest->refusals[refusal]);
+    if (refusal == REFUSAL_METHOD_NOT_ALLOWED)
+        http_request_answer_once(intake->request, make_method_not_allowed(intake));
+    else
+        http_request_answer(intake->request, intake->ingest->refusals[refusal]);
 }
 
 /* ---- the header ---- */
@@ -104,7 +124,7 @@ static void on_head(void *argument, struct http_request *request)
     intake->snapshot = snapshot_ref(ingest->snapshot);
     intake->provider = (size_t)provider;
     request->owner = intake;
-    if (!str_is(request->method, "POST")) {
+    if (!handshakes_take(handshakes_of(intake), request->method)) {
         refuse(intake, REFUSAL_METHOD_NOT_ALLOWED);
         return;
     }
@@ -183,20 +203,67 @@ static void view_request(const struct http_request *from, struct str query, stru
                            .received_us = from->received_us};
 }
 
+static void answer_handshake(struct intake *intake, const struct handshake_reply *reply)
+{
+    struct http_header headers[HANDSHAKE_HEADERS_MAX];
+
+    for (size_t i = 0; i < reply->header_count; i++)
+        headers[i] = (struct http_header){reply->headers[i].name, reply->headers[i].value};
+    intake->ingest->counts.handshakes++;
+    http_request_answer_once(intake->request, http_answer_new(&(struct http_answer_spec){
+                                                  .status = reply->status,
+                                                  .body = reply->body,
+                                                  .content_type = reply->content_type,
+                                                  .result = "handshake",
+                                                  .headers = headers,
+                                                  .header_count = reply->header_count}));
+}
+
+/* Answers the request if it is a handshake. */
+static bool shake_hands(struct intake *intake, enum handshake_stage stage,
+                        const struct request *view)
+{
+    struct handshake_reply reply;
+
+    if (!handshakes_answer(handshakes_of(intake), stage, view, STR_NONE, intake->request->arena,
+                           &reply))
+        return false;
+    if (reply.refusal != REFUSAL_NONE)
+        refuse(intake, reply.refusal);
+    else
+        answer_handshake(intake, &reply);
+    return true;
+}
+
+/* From the bytes to an event. False: the request is answered. */
+static bool read_event(struct intake *intake)
+{
+    struct http_request *request = intake->request;
+    struct provider *provider = intake->snapshot->providers[intake->provider];
+    struct request view;
+    enum refusal refusal;
+    bool verified;
+
+    view_request(request, path_read(request->target).query, &view);
+    if (shake_hands(intake, HANDSHAKE_BEFORE_VERIFY, &view))
+        return false;
+    refusal = provider_verify(provider, &view, &verified);
+    if (refusal == REFUSAL_NONE && shake_hands(intake, HANDSHAKE_AFTER_VERIFY, &view))
+        return false;
+    if (refusal == REFUSAL_NONE)
+        refusal = provider_parse(provider, &view, verified, request->arena, &intake->item.event);
+    if (refusal != REFUSAL_NONE)
+        refuse(intake, refusal);
+    return refusal == REFUSAL_NONE;
+}
+
 static void on_body(void *argument, struct http_request *request)
 {
     struct ingest *ingest = argument;
     struct intake *intake = request->owner;
-    struct request view;
-    enum refusal refusal;
 
-    view_request(request, path_read(request->target).query, &view);
-    refusal = provider_read(intake->snapshot->providers[intake->provider], &view, request->arena,
-                            &intake->item.event);
-    if (refusal != REFUSAL_NONE) {
-        refuse(intake, refusal);
+    if (!read_event(intake))
         return;
-    }
     intake->item.done = on_done;
     intake->item.owner = intake;
     if (!ingest->writer || fault("ingest.queue_full") ||

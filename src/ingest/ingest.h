@@ -16,6 +16,7 @@ struct ingest;
 /* What was answered since the start. */
 struct ingest_counts {
     int64_t stored, duplicate; /* 200 */
+    int64_t handshakes;        /* answered well */
     int64_t refused;           /* 4xx */
     int64_t unavailable;       /* 503 */
 };

@@ -14,7 +14,8 @@
 struct provider {
     const struct provider_config *config; /* borrowed */
     struct verify_scheme *scheme;         /* NULL: verify = none */
-    struct arena *arena;                  /* sources and pointers */
+    struct handshakes *handshakes;
+    struct arena *arena; /* sources and pointers */
     const struct source *event_id, *event_type, *key;
     struct pointer_list pointers;
     struct json_paths *paths; /* NULL: no source reads the body */
@@ -160,7 +161,8 @@ struct provider *provider_new(const struct provider_config *config, struct mista
     well = compile_sources(provider, mistakes);
     if (signs)
         provider->scheme = compile_scheme(config, mistakes);
-    if (well && (provider->scheme || !signs))
+    provider->handshakes = handshakes_new(config, mistakes);
+    if (well && provider->handshakes && (provider->scheme || !signs))
         return provider;
     provider_free(provider);
     return NULL;
@@ -171,6 +173,7 @@ void provider_free(struct provider *provider)
     if (!provider)
         return;
     verify_scheme_free(provider->scheme);
+    handshakes_free(provider->handshakes);
     json_paths_free(provider->paths);
     buf_release(&provider->headers);
     arena_free(provider->arena);
@@ -180,6 +183,11 @@ void provider_free(struct provider *provider)
 const struct provider_config *provider_config(const struct provider *provider)
 {
     return provider->config;
+}
+
+const struct handshakes *provider_handshakes(const struct provider *provider)
+{
+    return provider->handshakes;
 }
 
 /* ---- reading ---- */

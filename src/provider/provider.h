@@ -10,6 +10,7 @@
 #include "core/event.h"
 #include "core/refusal.h"
 #include "core/request.h"
+#include "handshake/handshake.h"
 
 struct provider;
 
@@ -20,6 +21,9 @@ struct provider *provider_new(const struct provider_config *config, struct mista
 void provider_free(struct provider *provider); /* takes NULL */
 
 const struct provider_config *provider_config(const struct provider *provider);
+
+/* What proves the endpoint to the provider; as long as the provider. */
+const struct handshakes *provider_handshakes(const struct provider *provider);
 
 /* What a provider's events are not yet: `ordered` is false for all of them until lanes are claimed;
  * the key is kept all the same.

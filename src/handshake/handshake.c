@@ -1,0 +1,285 @@
+/* The table of handshakes, and the list of a provider's. */
+#include "handshake/handshake.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/digest.h"
+#include "handshake/kind.h"
+
+#define LIST_MAX 16
+#define NAME_SHOWN_MAX 64
+
+/* clang-format off */
+static const struct handshake_kind kinds[] = {
+    {.name = "crc", .methods = HANDSHAKE_GET, .needs = NEEDS_SECRET, .answer = answer_crc},
+    {.name = "echo-query", .methods = HANDSHAKE_GET, .words_max = 1, .words = "the parameter's name",
+     .answer = answer_echo_query},
+    {.name = "head-ok", .methods = HANDSHAKE_HEAD, .answer = answer_head_ok},
+    {.name = "hub", .methods = HANDSHAKE_GET, .needs = NEEDS_TOKEN, .words_max = 1, .words = "json",
+     .fits = fits_hub, .answer = answer_hub},
+    {.name = "validation-token", .methods = HANDSHAKE_GET | HANDSHAKE_POST,
+     .stage = HANDSHAKE_BEFORE_VERIFY, .words_max = 1, .words = "the parameter's name",
+     .answer = answer_validation_token},
+};
+/* clang-format on */
+
+struct handshakes {
+    struct arena *arena;
+    struct handshake list[LIST_MAX];
+    size_t count;
+    unsigned methods;
+    const char *allow;
+};
+
+/* ---- compiling ---- */
+
+struct compiler {
+    const struct provider_config *config;
+    struct handshakes *handshakes;
+    struct mistakes *mistakes;
+    unsigned needs; /* of all of them */
+    bool failed;
+};
+
+static void mistake(struct compiler *compiler, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void mistake(struct compiler *compiler, const char *fmt, ...)
+{
+    const struct setting *setting = &compiler->config->handshake;
+    char *text = NULL;
+    va_list args;
+
+    va_start(args, fmt);
+    if (vasprintf(&text, fmt, args) < 0)
+        abort();
+    va_end(args);
+    mistakes_add(compiler->mistakes, setting->file, setting->line,
+                 "provider \"%.*s\": handshake: %s", STR_ARG(compiler->config->name), text);
+    free(text);
+    compiler->failed = true;
+}
+
+static const struct handshake_kind *kind_find(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (str_is(name, kinds[i].name))
+            return &kinds[i];
+    return NULL;
+}
+
+static void unknown_kind(struct compiler *compiler, struct str name)
+{
+    struct buf list;
+
+    if (name.len > NAME_SHOWN_MAX)
+        name.len = NAME_SHOWN_MAX;
+    buf_init(&list, BUF_NO_CAP);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        buf_printf(&list, "%s%s", i ? ", " : "", kinds[i].name);
+    mistake(compiler, "there is no \"%.*s\"; write one or more of %.*s, separated by commas",
+            STR_ARG(name), STR_ARG(buf_str(&list)));
+    buf_release(&list);
+}
+
+/* The next word of a text, cut off its front; ptr NULL at the end. */
+static struct str next_word(struct str *rest)
+{
+    struct str word = str_trim(*rest);
+    size_t len = 0;
+
+    while (len < word.len && word.ptr[len] != ' ' && word.ptr[len] != '\t')
+        len++;
+    *rest = (struct str){word.ptr + len, word.len - len};
+    return len ? (struct str){word.ptr, len} : STR_NONE;
+}
+
+/* What the handshake needs of the section. */
+static void check_needs(struct compiler *compiler, const struct handshake_kind *kind)
+{
+    const struct provider_config *config = compiler->config;
+
+    if ((kind->needs & NEEDS_TOKEN) && config->handshake_token_count == 0)
+        mistake(compiler, "%s compares a token; write handshake_token = file:/PATH", kind->name);
+    if ((kind->needs & NEEDS_SECRET) && config->secret_count == 0)
+        mistake(compiler, "%s answers with a digest; write secret = file:/PATH", kind->name);
+    if ((kind->needs & NEEDS_SECRET) && config->secret_encoding.text.ptr &&
+        !str_is(config->secret_encoding.text, "raw"))
+        mistake(compiler, "%s uses the secret as it is; write secret_encoding = raw", kind->name);
+}
+
+/* One handshake of the list: its name and its words. */
+static void add(struct compiler *compiler, struct str text)
+{
+    struct handshakes *handshakes = compiler->handshakes;
+    struct handshake handshake = {.config = compiler->config};
+    struct str rest = text, name = next_word(&rest), word;
+    const struct handshake_kind *kind = handshake.kind = kind_find(name);
+
+    if (!kind) {
+        unknown_kind(compiler, name);
+        return;
+    }
+    while ((word = next_word(&rest)).ptr) {
+        if (handshake.word_count == kind->words_max ||
+            handshake.word_count == HANDSHAKE_WORDS_MAX) {
+            mistake(compiler, "%s takes %s%s", kind->name, kind->words ? "only " : "no words",
+                    kind->words ? kind->words : "");
+            return;
+        }
+        handshake.words[handshake.word_count++] = arena_copy(handshakes->arena, word);
+    }
+    if (kind->fits && !kind->fits(&handshake)) {
+        mistake(compiler, "%s takes only %s", kind->name, kind->words);
+        return;
+    }
+    if (handshakes->count == LIST_MAX) {
+        mistake(compiler, "more than %d; take away those that the provider does not use", LIST_MAX);
+        return;
+    }
+    check_needs(compiler, kind);
+    compiler->needs |= kind->needs;
+    handshakes->methods |= kind->methods;
+    handshakes->list[handshakes->count++] = handshake;
+}
+
+static const char *allow_text(struct arena *arena, unsigned methods)
+{
+    return arena_printf(arena, "%s%s%sPOST", methods & HANDSHAKE_GET ? "GET, " : "",
+                        methods & HANDSHAKE_HEAD ? "HEAD, " : "",
+                        methods & HANDSHAKE_OPTIONS ? "OPTIONS, " : "");
+}
+
+struct handshakes *handshakes_new(const struct provider_config *config, struct mistakes *mistakes)
+{
+    struct handshakes *handshakes = mem_alloc(sizeof(*handshakes));
+    struct compiler compiler = {.config = config, .handshakes = handshakes, .mistakes = mistakes};
+    struct str rest = config->handshake.text;
+
+    handshakes->arena = arena_new(256);
+    while (rest.ptr) {
+        const char *comma = memchr(rest.ptr, ',', rest.len);
+        size_t len = comma ? (size_t)(comma - rest.ptr) : rest.len;
+
+        add(&compiler, (struct str){rest.ptr, len});
+        rest = comma ? (struct str){comma + 1, rest.len - len - 1} : STR_NONE;
+    }
+    if (config->handshake_token_count > 0 && !(compiler.needs & NEEDS_TOKEN))
+        mistakes_warn(mistakes, config->file, config->line,
+                      "provider \"%.*s\": handshake_token: only handshake = hub uses it",
+                      STR_ARG(config->name));
+    handshakes->allow = allow_text(handshakes->arena, handshakes->methods);
+    if (!compiler.failed)
+        return handshakes;
+    handshakes_free(handshakes);
+    return NULL;
+}
+
+void handshakes_free(struct handshakes *handshakes)
+{
+    if (!handshakes)
+        return;
+    arena_free(handshakes->arena);
+    free(handshakes);
+}
+
+/* ---- answering ---- */
+
+static unsigned method_of(struct str method)
+{
+    return str_is(method, "POST")      ? HANDSHAKE_POST
+           : str_is(method, "GET")     ? HANDSHAKE_GET
+           : str_is(method, "HEAD")    ? HANDSHAKE_HEAD
+           : str_is(method, "OPTIONS") ? HANDSHAKE_OPTIONS
+                                       : 0;
+}
+
+bool handshakes_take(const struct handshakes *handshakes, struct str method)
+{
+    return (method_of(method) & (handshakes->methods | HANDSHAKE_POST)) != 0;
+}
+
+const char *handshakes_allow(const struct handshakes *handshakes)
+{
+    return handshakes->allow;
+}
+
+bool handshakes_answer(const struct handshakes *handshakes, enum handshake_stage stage,
+                       const struct request *request, struct str secret, struct arena *arena,
+                       struct handshake_reply *reply)
+{
+    unsigned method = method_of(request->method);
+    struct handshake_call call = {
+        .request = request, .secret = secret, .arena = arena, .reply = reply};
+
+    *reply = (struct handshake_reply){.refusal = REFUSAL_NONE};
+    for (size_t i = 0; i < handshakes->count; i++) {
+        const struct handshake_kind *kind = handshakes->list[i].kind;
+
+        call.handshake = &handshakes->list[i];
+        if ((kind->methods & method) && (method != HANDSHAKE_POST || kind->stage == stage) &&
+            kind->answer(&call))
+            return true;
+    }
+    if (method == HANDSHAKE_POST)
+        return false;
+    return reply_refuse(&call, method == HANDSHAKE_GET ? REFUSAL_MISSING_CHALLENGE
+                                                       : REFUSAL_METHOD_NOT_ALLOWED);
+}
+
+/* ---- ways to answer ---- */
+
+bool reply_refuse(const struct handshake_call *call, enum refusal refusal)
+{
+    call->reply->refusal = refusal;
+    return true;
+}
+
+void reply_header(const struct handshake_call *call, const char *name, struct str value)
+{
+    struct handshake_reply *reply = call->reply;
+
+    if (reply->header_count < HANDSHAKE_HEADERS_MAX)
+        reply->headers[reply->header_count++] = (struct header){str_from(name), value};
+}
+
+/* A browser that is led here must not take what it sent for a page. */
+static bool reply_body(const struct handshake_call *call, const char *type, struct str body)
+{
+    call->reply->status = 200;
+    call->reply->content_type = type;
+    call->reply->body = body;
+    reply_header(call, "X-Content-Type-Options", STR("nosniff"));
+    return true;
+}
+
+bool reply_text(const struct handshake_call *call, struct str body)
+{
+    return reply_body(call, "text/plain", body);
+}
+
+bool reply_json(const struct handshake_call *call, struct str body)
+{
+    return reply_body(call, "application/json", body);
+}
+
+bool reply_empty(const struct handshake_call *call, unsigned status)
+{
+    call->reply->status = status;
+    call->reply->body = STR("");
+    return true;
+}
+
+bool secret_matches(const struct secret *secret, struct str offered)
+{
+    unsigned char want[32], have[32];
+    bool equal;
+
+    digest_sha256(secret_reveal(secret), want);
+    digest_sha256(offered, have);
+    equal = digest_equal(want, have, sizeof(want));
+    secret_wipe(want, sizeof(want));
+    return equal;
+}

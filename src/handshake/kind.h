@@ -1,0 +1,81 @@
+/* Inside handshake/ only: what a handshake is made of. To add one: a function that answers, and a
+ * row in handshake.c. */
+#ifndef HANDSHAKE_KIND_H
+#define HANDSHAKE_KIND_H
+
+#include "handshake/handshake.h"
+
+/* Longest text that is reflected or signed. */
+#define CHALLENGE_MAX 4096
+#define HANDSHAKE_WORDS_MAX 2
+
+struct handshake;
+
+/* What an answer is made of. */
+struct handshake_call {
+    const struct handshake *handshake;
+    const struct request *request;
+    struct str secret; /* that verified the request; ptr NULL: none */
+    struct arena *arena;
+    struct handshake_reply *reply;
+};
+
+enum handshake_method {
+    HANDSHAKE_GET = 1,
+    HANDSHAKE_HEAD = 2,
+    HANDSHAKE_OPTIONS = 4,
+    HANDSHAKE_POST = 8,
+};
+
+enum handshake_needs {
+    NEEDS_SECRET = 1, /* `secret`, used as it is */
+    NEEDS_TOKEN = 2,  /* `handshake_token` */
+};
+
+struct handshake_kind {
+    const char *name;
+    unsigned methods;           /* of enum handshake_method */
+    enum handshake_stage stage; /* of a POST */
+    unsigned needs;             /* of enum handshake_needs */
+    size_t words_max;
+    const char *words; /* what may follow the name, for mistakes; NULL: nothing */
+    /* Whether the words may stand there; NULL: any may. */
+    bool (*fits)(const struct handshake *handshake);
+    /* False: the request is not this handshake, and nothing was set. */
+    bool (*answer)(const struct handshake_call *call);
+};
+
+struct handshake {
+    const struct handshake_kind *kind;
+    const struct provider_config *config;
+    struct str words[HANDSHAKE_WORDS_MAX];
+    size_t word_count;
+};
+
+/* Ways to answer; all return true. */
+bool reply_refuse(const struct handshake_call *call, enum refusal refusal);
+bool reply_text(const struct handshake_call *call, struct str body);
+bool reply_json(const struct handshake_call *call, struct str body);
+bool reply_empty(const struct handshake_call *call, unsigned status);
+/* Adds a header; the value is borrowed. */
+void reply_header(const struct handshake_call *call, const char *name, struct str value);
+
+/* The query parameter of that name, decoded; letters of the name count without case. */
+enum parameter { PARAMETER_ABSENT, PARAMETER_THERE, PARAMETER_BAD };
+/* PARAMETER_BAD: it comes twice, does not decode, is empty or longer than CHALLENGE_MAX. */
+enum parameter call_parameter(const struct handshake_call *call, struct str name,
+                              struct str *value);
+
+/* In constant time. */
+bool secret_matches(const struct secret *secret, struct str offered);
+
+/* query.c */
+bool answer_echo_query(const struct handshake_call *call);
+bool answer_hub(const struct handshake_call *call);
+bool answer_crc(const struct handshake_call *call);
+bool answer_validation_token(const struct handshake_call *call);
+bool fits_hub(const struct handshake *handshake);
+/* probe.c */
+bool answer_head_ok(const struct handshake_call *call);
+
+#endif
