@@ -1,9 +1,9 @@
 # common.sh: sourced by the lint scripts, which run in the top folder of the tree and end with: exit "$status"
 # shellcheck shell=bash disable=SC2034
 
-# The tree's files, without what is built. Takes find(1) tests, such as: tree_files -name '*.py'
+# The tree's files, without what is built or installed. Takes find(1) tests, such as: tree_files -name '*.py'
 tree_files() {
-    find . \( -path ./build -o -path ./.git -o -name __pycache__ -o -name .pytest_cache \) -prune -o -type f "$@" -print
+    find . \( -path ./build -o -path ./.git -o -name __pycache__ -o -name .pytest_cache -o -name node_modules \) -prune -o -type f "$@" -print
 }
 
 # findings WHY: shows what comes in, if anything does, and remembers it for the exit status.
