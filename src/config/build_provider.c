@@ -85,28 +85,29 @@ static void unknown_verify(const struct check *check, const struct entry *verify
         return;
     }
     buf_init(&list, BUF_NO_CAP);
-    for (size_t i = 0; i < presets_count() + schemes_count(); i++)
-        buf_printf(&list, "%s%.*s",
-                   i == 0                 ? ""
-                   : i == presets_count() ? " or a scheme: "
-                                          : ", ",
-                   STR_ARG(verify_name(i)));
-    mistakes_add(check->build->mistakes, verify->file, verify->line,
-                 "verify: there is no preset or scheme %s; write a preset: %.*s", shown,
-                 STR_ARG(buf_str(&list)));
+    for (size_t i = 0; i < schemes_count(); i++)
+        buf_printf(&list, "%s%s", i == 0 ? "" : ", ", verify_schemes[i]);
+    mistakes_add(
+        check->build->mistakes, verify->file, verify->line,
+        "verify: there is no preset or scheme %s; write a preset, which `inboxctl presets` "
+        "lists, or a scheme: %.*s",
+        shown, STR_ARG(buf_str(&list)));
     buf_release(&list);
 }
 
-/* Reads the preset that `verify` names, if it names one. `text` is what the sections point into. */
+/* Reads the preset that `verify` names, if it names one: where a scheme has the same name, the
+ * preset is that scheme with all that goes with it. `text` is what the sections point into. */
 static bool read_preset(const struct check *check, const struct entry *verify,
                         struct sections *sections, char **text)
 {
     const struct build *build = check->build;
     struct preset preset;
 
-    if (!verify || is_scheme(verify->value))
+    if (!verify)
         return true;
     if (!presets_find(verify->value, &preset)) {
+        if (is_scheme(verify->value))
+            return true;
         unknown_verify(check, verify);
         return false;
     }
@@ -137,6 +138,25 @@ static void fill_members(const struct check *check, const struct section *preset
         else
             build_default(check->build, key, check->section->line, check->provider);
     }
+}
+
+/* The answer has to come before the provider gives up, and never later than [inboxd] allows. */
+static void fill_ack_timeout(const struct check *check)
+{
+    struct provider_config *provider = check->provider;
+    const struct entry *ours = line_of(check, "ack_timeout");
+    int64_t most = check->build->config->ack_timeout_ms;
+    char limit[VALUE_TEXT_SIZE], wanted[VALUE_TEXT_SIZE];
+
+    if (ours && most && provider->ack_timeout_ms > most) {
+        value_format(KEY_DURATION, most, limit);
+        value_format(KEY_DURATION, provider->ack_timeout_ms, wanted);
+        mistakes_warn(check->build->mistakes, ours->file, ours->line,
+                      "ack_timeout: %s is longer than the %s of [inboxd], which count", wanted,
+                      limit);
+    }
+    if (provider->ack_timeout_ms == 0 || provider->ack_timeout_ms > most)
+        provider->ack_timeout_ms = most;
 }
 
 static size_t lines_of(const struct section *section, const struct key *key)
@@ -266,14 +286,14 @@ static void check_order(const struct check *check)
 {
     struct provider_config *provider = check->provider;
     const struct entry *order = line_of(check, "order");
-    bool key = provider->key.text.ptr;
+    bool key = provider->key.text.ptr, asked = order || line_of(check, "key");
 
     if (!order && provider->order == ORDER_NONE)
         provider->order = key ? ORDER_SERIAL : ORDER_NONE;
     else if (order && provider->order != ORDER_NONE && !key)
         mistakes_add(check->build->mistakes, order->file, order->line,
                      "order: there is no key to order by; write key = SOURCE, or order = none");
-    if (key && provider->order != ORDER_NONE)
+    if (key && asked && provider->order != ORDER_NONE)
         mistakes_warn(
             check->build->mistakes, order ? order->file : provider->key.file,
             order ? order->line : provider->key.line,
@@ -357,6 +377,7 @@ void build_provider(const struct build *build, const struct section *section,
     fill_members(&check, preset.count ? &preset.list[0] : NULL);
     if (!line_of(&check, "max_body") && provider->max_body == 0)
         provider->max_body = build->config->max_body;
+    fill_ack_timeout(&check);
     if (!line_of(&check, "concurrency"))
         provider->concurrency = build->config->workers > 2 ? build->config->workers - 1 : 1;
     provider->secret_count =

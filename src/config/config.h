@@ -74,7 +74,8 @@ struct provider_config {
     struct setting event_id, event_type, key;
     enum order order;
     enum body_format format;
-    int64_t max_body; /* bytes */
+    int64_t max_body;       /* bytes */
+    int64_t ack_timeout_ms; /* never more than the daemon's */
 
     /* Work. */
     struct route_config *routes;

@@ -21,6 +21,11 @@ struct preset presets_get(size_t i);
 /* Whether there is one of that name; sets *preset if so. */
 bool presets_find(struct str name, struct preset *preset);
 
+/* What it is a preset of: the text of its first line, which is a comment. */
+struct str preset_title(const struct preset *preset);
+/* The scheme behind it: the value of its `verify`. ptr NULL: it has none. */
+struct str preset_scheme(const struct preset *preset);
+
 /* The generic schemes that this version verifies, as `verify` names them; ends with NULL. */
 extern const char *const verify_schemes[];
 

@@ -53,6 +53,8 @@ static const struct option_help send_options[] = {
 const struct command commands[] = {
     {"check", "", "read the configuration and name every mistake", check_options, ctl_check},
     {"migrate", "", "bring the database's schema up to date", migrate_options, ctl_migrate},
+    {"presets", "[show NAME]", "list the providers that are known by name, or print one's file",
+     NULL, ctl_presets},
     {"status", "", "what waits, runs and died, per provider", status_options, ctl_status},
     {"list", "", "list events", list_options, ctl_list},
     {"show", "ID", "everything about one event", show_options, ctl_show},

@@ -22,7 +22,7 @@ struct intake {
     struct ingest *ingest;
     struct snapshot *snapshot; /* a reference */
     size_t provider;           /* index */
-    int64_t parked_us;
+    int64_t deadline_us;       /* on the clock of clock_mono_us() */
     bool listed;
     struct intake *prev, *next; /* parked ones, oldest first */
 };
@@ -172,14 +172,17 @@ static void on_done(struct store_item *item)
 }
 
 /* Answers requests that have waited too long for the database. The store thread may still have
- * them: if it commits later, the sender's retry is a duplicate. */
+ * them: if it commits later, the sender's retry is a duplicate. Each provider has its own deadline,
+ * so all that are parked are looked at; `queue_max` bounds them. */
 static void on_sweep(void *argument)
 {
     struct ingest *ingest = argument;
-    int64_t limit = clock_mono_us() - ingest->snapshot->config->ack_timeout_ms * 1000;
-    struct intake *intake;
+    int64_t now = clock_mono_us();
 
-    while ((intake = ingest->first) && intake->parked_us <= limit) {
+    for (struct intake *intake = ingest->first, *next; intake; intake = next) {
+        next = intake->next;
+        if (intake->deadline_us > now)
+            continue;
         __atomic_store_n(&intake->item.abandoned, true, __ATOMIC_RELAXED);
         unlist(intake);
         refuse(intake, REFUSAL_TRY_AGAIN);
@@ -272,7 +275,9 @@ static void on_body(void *argument, struct http_request *request)
         return;
     }
     http_request_hold(request); /* the writer's */
-    intake->parked_us = clock_mono_us();
+    intake->deadline_us =
+        clock_mono_us() +
+        intake->snapshot->config->providers[intake->provider].ack_timeout_ms * 1000;
     intake->listed = true;
     intake->next = NULL;
     intake->prev = ingest->last;

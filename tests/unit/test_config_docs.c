@@ -302,35 +302,6 @@ static void test_the_sample_is_a_good_file(void **state)
     free(sample);
 }
 
-static void test_presets(void **state)
-{
-    static const char *const names[] = {"github", "standard-webhooks", "stripe"};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        struct preset preset;
-
-        assert_true(presets_find(str_from(names[i]), &preset));
-        assert_true(str_is(preset.name, names[i]));
-    }
-    for (size_t i = 0; i < presets_count(); i++) {
-        struct preset preset = presets_get(i);
-        struct config *config;
-        char *text = mem_printf("[provider p]\nverify = %.*s\nsecret = text:0123456789abcdef\n"
-                                "on = ignore\n",
-                                STR_ARG(preset.name));
-
-        for (size_t k = 0; verify_schemes[k]; k++)
-            assert_false(str_is(preset.name, verify_schemes[k]));
-        assert_non_null(memmem(preset.text.ptr, preset.text.len, "\n# https://", 11));
-        config = parsed("preset", str_from(text));
-        assert_true(str_equal(config->providers[0].preset, preset.name));
-        assert_non_null(config->providers[0].event_type.text.ptr);
-        config_unref(config);
-        free(text);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,7 +311,6 @@ int main(void)
         cmocka_unit_test(test_the_examples_of_the_manual_page_work),
         cmocka_unit_test(test_every_key_is_in_the_sample),
         cmocka_unit_test(test_the_sample_is_a_good_file),
-        cmocka_unit_test(test_presets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

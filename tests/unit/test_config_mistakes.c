@@ -194,9 +194,9 @@ static const struct {
      "2: verify: there is no preset or scheme \"hmac_sha256\"; did you mean hmac-sha256?\n"
      "3: warning: secret: the secret stands in the configuration; file:/PATH, env:NAME or "
      "credential:NAME keep it apart\n"},
-    {PROVIDER "verify = slackish\n" SECRET "event_id = sha256\non = ignore\n",
-     "2: verify: there is no preset or scheme \"slackish\"; write a preset: github, "
-     "standard-webhooks, stripe or a scheme: hmac-sha1, hmac-sha256, hmac-sha512, sha256, none\n"
+    {PROVIDER "verify = somebody\n" SECRET "event_id = sha256\non = ignore\n",
+     "2: verify: there is no preset or scheme \"somebody\"; write a preset, which `inboxctl "
+     "presets` lists, or a scheme: hmac-sha1, hmac-sha256, hmac-sha512, sha256, none\n"
      "3: warning: secret: the secret stands in the configuration; file:/PATH, env:NAME or "
      "credential:NAME keep it apart\n"},
     {PROVIDER "verify = none\non = ignore\n",
