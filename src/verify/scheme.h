@@ -16,6 +16,13 @@ struct scheme_mistakes {
 void scheme_mistake(struct scheme_mistakes *mistakes, enum verify_field field, size_t index,
                     const char *text);
 
+/* That a setting is there which this kind does not read: somebody believes that it does. */
+void scheme_unused(struct scheme_mistakes *mistakes, enum verify_field field, struct str text);
+
+/* For kinds whose secrets are compared or used as they are written: reports another
+ * `secret_encoding`, and is false then. */
+bool scheme_takes_raw(const struct verify_spec *spec, struct scheme_mistakes *mistakes);
+
 struct scheme_kind {
     const char *const *names; /* what `verify` calls it; ends with NULL */
 
@@ -31,7 +38,8 @@ struct scheme_kind {
 };
 
 /* Kinds, each in its own files. */
-extern const struct scheme_kind scheme_signed; /* the `signed =` template: signed.c */
+extern const struct scheme_kind scheme_signed;              /* the `signed =` template: signed.c */
+extern const struct scheme_kind scheme_token, scheme_basic; /* token.c */
 
 /* A word of a blank-separated text; ptr NULL at the end. */
 struct str scheme_word(struct str *rest);

@@ -5,7 +5,7 @@
 
 #include "verify/scheme.h"
 
-static const struct scheme_kind *const kinds[] = {&scheme_signed};
+static const struct scheme_kind *const kinds[] = {&scheme_signed, &scheme_token, &scheme_basic};
 
 struct verify_scheme {
     const struct scheme_kind *kind;
