@@ -99,11 +99,12 @@ static bool named_before(const struct request *request, size_t i)
     return false;
 }
 
-static void put_values(const struct request *request, size_t first, struct buf *out)
+static void put_values(const struct request *request, size_t first,
+                       const struct verify_scheme *scheme, struct buf *out)
 {
     struct str name = request->headers[first].name;
 
-    if (header_is_secret(name)) {
+    if (header_is_secret(name) || (scheme && verify_shows_secret(scheme, name))) {
         buf_put_str(out, STR("[redacted]"));
         return;
     }
@@ -116,7 +117,8 @@ static void put_values(const struct request *request, size_t first, struct buf *
     }
 }
 
-void headers_put_json(const struct request *request, struct buf *out)
+void headers_put_json(const struct request *request, const struct verify_scheme *scheme,
+                      struct buf *out)
 {
     buf_put_char(out, '{');
     for (size_t i = 0; i < request->header_count; i++) {
@@ -127,7 +129,7 @@ void headers_put_json(const struct request *request, struct buf *out)
         buf_put_char(out, '"');
         put_name(out, request->headers[i].name);
         buf_put(out, "\":\"", 3);
-        put_values(request, i, out);
+        put_values(request, i, scheme, out);
         buf_put_char(out, '"');
     }
     buf_put_char(out, '}');

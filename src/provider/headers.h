@@ -6,8 +6,10 @@
 
 #include "base/buf.h"
 #include "core/request.h"
+#include "verify/verify.h"
 
-/* Appends the object to `out`. */
-void headers_put_json(const struct request *request, struct buf *out);
+/* Appends the object to `out`. `scheme` (may be NULL) says which headers show its secret. */
+void headers_put_json(const struct request *request, const struct verify_scheme *scheme,
+                      struct buf *out);
 
 #endif

@@ -262,7 +262,7 @@ enum refusal provider_parse(struct provider *provider, const struct request *req
     read.type = optional_value(provider->event_type, &input);
     read.key = optional_value(provider->key, &input);
     buf_clear(&provider->headers);
-    headers_put_json(request, &provider->headers);
+    headers_put_json(request, provider->scheme, &provider->headers);
     read.headers = arena_copy(arena, buf_str(&provider->headers));
     read.class = WORK_SQL;
     read.ordered = false; /* until lanes are claimed: keys are kept, and run like all others */

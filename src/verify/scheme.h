@@ -34,6 +34,8 @@ struct scheme_kind {
     int (*sign)(void *scheme, const struct request *request, int64_t age_s, bool bad,
                 struct arena *arena, struct header *headers, size_t max, size_t *count,
                 struct err *err);
+    /* As verify_shows_secret(); NULL: no header does. */
+    bool (*shows)(const void *scheme, struct str header);
     void (*free)(void *scheme);
 };
 

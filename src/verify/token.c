@@ -291,11 +291,22 @@ static int token_sign(void *state, const struct request *request, int64_t age_s,
     return 0;
 }
 
+static bool token_shows(const void *state, struct str header)
+{
+    const struct token_scheme *scheme = state;
+
+    for (size_t i = 0; i < scheme->rule.count; i++)
+        if (!scheme->rule.places[i].query && str_equal_nocase(scheme->rule.places[i].name, header))
+            return true;
+    return false;
+}
+
 const struct scheme_kind scheme_token = {
     .names = (const char *const[]){"token", NULL},
     .compile = token_compile,
     .judge = token_judge,
     .sign = token_sign,
+    .shows = token_shows,
     .free = token_free,
 };
 
@@ -304,5 +315,6 @@ const struct scheme_kind scheme_basic = {
     .compile = basic_compile,
     .judge = token_judge,
     .sign = token_sign,
+    .shows = token_shows,
     .free = token_free,
 };

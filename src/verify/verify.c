@@ -65,6 +65,11 @@ enum verify_result verify_request(struct verify_scheme *scheme, const struct req
     return result;
 }
 
+bool verify_shows_secret(const struct verify_scheme *scheme, struct str header)
+{
+    return scheme->kind->shows && scheme->kind->shows(scheme->state, header);
+}
+
 int verify_sign(struct verify_scheme *scheme, const struct request *request, int64_t age_s,
                 bool bad, struct arena *arena, struct header *headers, size_t max, size_t *count,
                 struct err *err)

@@ -73,6 +73,9 @@ enum verify_result {
 enum verify_result verify_request(struct verify_scheme *scheme, const struct request *request,
                                   size_t *secret);
 
+/* Whether a header of that name shows the secret itself, so that its value must not be kept. */
+bool verify_shows_secret(const struct verify_scheme *scheme, struct str header);
+
 /* The headers by which a sender with the first secret would sign `request`, at most `max`. `age_s`:
  * how old the timestamp is. `bad`: with one bit of the digest wrong. ERR_NEVER where this scheme's
  * signature does not travel in a header. */

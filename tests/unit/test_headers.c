@@ -21,7 +21,7 @@ static void check(const struct header *headers, size_t count, const char *want)
     struct buf out;
 
     buf_init(&out, BUF_NO_CAP);
-    headers_put_json(&request, &out);
+    headers_put_json(&request, NULL, &out);
     assert_true(json_scan(buf_str(&out), NULL, JSON_DEPTH_DEFAULT, &scan, NULL));
     assert_false(scan.needs_repair);
     buf_put_char(&out, '\0');

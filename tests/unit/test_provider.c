@@ -138,6 +138,21 @@ static void test_an_event_with_all_its_parts(void **state)
     release(subject);
 }
 
+/* Whatever the header is called. */
+static void test_a_header_that_shows_the_secret_is_not_kept(void **state)
+{
+    struct subject *subject =
+        subject_of("[provider h]\nverify = token\nsignature = header:X-Hook\n"
+                   "secret = text:0123456789abcdef\nevent_id = sha256\non = ignore\n");
+
+    (void)state;
+    subject->request.body = STR("{}");
+    sign(subject, 0, false);
+    assert_int_equal(read_request(subject), REFUSAL_NONE);
+    assert_str(subject->event.headers, "{\"x-hook\":\"[redacted]\"}");
+    release(subject);
+}
+
 static void test_what_is_not_there_is_absent(void **state)
 {
     struct subject *subject = subject_of(HMAC);
@@ -364,6 +379,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_event_with_all_its_parts),
+        cmocka_unit_test(test_a_header_that_shows_the_secret_is_not_kept),
         cmocka_unit_test(test_what_is_not_there_is_absent),
         cmocka_unit_test(test_refusals_come_in_the_contracts_order),
         cmocka_unit_test(test_without_verification_nothing_is_verified),

@@ -378,6 +378,25 @@ static void test_what_does_not_stand_in_a_header_cannot_be_sent(void **state)
     request_end(&test);
 }
 
+static void test_which_headers_show_the_secret(void **state)
+{
+    struct str secret = STR("0123456789abcdef");
+    struct verify_scheme *scheme = token_at("query:a | header:X-Key prefix Bearer");
+
+    (void)state;
+    assert_true(verify_shows_secret(scheme, STR("x-key")));
+    assert_false(verify_shows_secret(scheme, STR("a")));
+    assert_false(verify_shows_secret(scheme, STR("X-Other")));
+    verify_scheme_free(scheme);
+    scheme = scheme_new(&(struct verify_spec){.algorithm = STR("hmac-sha256"),
+                                              .signature = STR("header:X-Key hex"),
+                                              .signed_template = STR("{body}"),
+                                              .secrets = &secret,
+                                              .secret_count = 1});
+    assert_false(verify_shows_secret(scheme, STR("X-Key")));
+    verify_scheme_free(scheme);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_basic_authentication),
         cmocka_unit_test(test_what_is_sent_is_what_is_accepted),
         cmocka_unit_test(test_what_does_not_stand_in_a_header_cannot_be_sent),
+        cmocka_unit_test(test_which_headers_show_the_secret),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
