@@ -593,6 +593,7 @@ int main(int argc, char **argv)
         usage(stderr);
         return EX_USAGE;
     }
+    process_hide_environment();
     process_harden();
     return check ? check_only(config_path) : serve(config_path);
 }

@@ -7,6 +7,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/secret.h"
 
 /* Free memory at the end of the heap that is kept. Without it the heap is given back and fetched
  * again with every burst of requests: measured, half of the front end's processor time. */
@@ -33,6 +37,24 @@ void process_harden(void)
     /* A core that is piped to a program is not held back by the limit. */
     prctl(PR_SET_DUMPABLE, 0);
 #endif
+}
+
+void process_hide_environment(void)
+{
+    size_t count = 0;
+    char **copies;
+
+    while (environ && environ[count])
+        count++;
+    copies = mem_alloc((count + 1) * sizeof(*copies));
+    for (size_t i = 0; i < count; i++) {
+        char *value = strchr(environ[i], '=');
+
+        copies[i] = mem_copy(str_from(environ[i]));
+        if (value)
+            secret_wipe(value + 1, strlen(value + 1));
+    }
+    environ = copies; /* lives as long as the process */
 }
 
 size_t process_descriptors(size_t wanted)

@@ -9,6 +9,10 @@
  * attach, unless INBOXD_CORE=1 is in the environment. SIGPIPE is ignored. */
 void process_harden(void);
 
+/* Blanks the values of the environment where `ps e` and /proc/PID/environ read them; getenv() finds
+ * all as before. Secrets may be among them (`secret = env:NAME`, PGPASSWORD). */
+void process_hide_environment(void);
+
 /* Raises the limit of open files to `wanted` where that is allowed; returns what the limit is now.
  */
 size_t process_descriptors(size_t wanted);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "config/conceal.h"
 
 struct mistakes {
     struct arena *arena;
@@ -65,6 +66,7 @@ static void add(struct mistakes *mistakes, const char *file, int line, bool warn
 
     if (vasprintf(&text, fmt, args) < 0)
         abort();
+    conceal(text);
     insert(mistakes, (struct mistake){
                          .file = arena_copy(mistakes->arena, str_from(file)).ptr,
                          .line = line,

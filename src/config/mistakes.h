@@ -19,6 +19,8 @@ struct mistake {
 
 struct mistakes *mistakes_new(void);
 void mistakes_free(struct mistakes *mistakes); /* takes NULL */
+/* What looks like a secret in the text is replaced (config/conceal.h): whatever was pasted into the
+ * wrong line. */
 void mistakes_add(struct mistakes *mistakes, const char *file, int line, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 void mistakes_warn(struct mistakes *mistakes, const char *file, int line, const char *fmt, ...)

@@ -12,6 +12,18 @@ static void compile_provider(const struct provider_config *provider, struct mist
     provider_free(provider_new(provider, mistakes));
 }
 
+/* What the reader of the file leaves to libpq. NULL, with a mistake more, when it is wrong. */
+static struct config *check_conninfo(struct config *config, struct mistakes *mistakes)
+{
+    struct err err = {0};
+
+    if (!config || db_check_conninfo(config->database.ptr, &err) == 0)
+        return config;
+    mistakes_add(mistakes, config->path, 0, "database: %s", err.text);
+    config_unref(config);
+    return NULL;
+}
+
 static int check_database(const struct context *context)
 {
     int code;
@@ -39,6 +51,7 @@ int ctl_check(const struct context *context, int argc, char **argv)
             "check", "takes no words, but there is \"%s\"; the file is named by --config", argv[1]);
     mistakes = mistakes_new();
     config = config_read_checked(context->config_path, compile_provider, mistakes);
+    config = check_conninfo(config, mistakes);
     session_print_mistakes(mistakes, true);
     errors = mistakes_errors(mistakes);
     warnings = mistakes_count(mistakes) - errors;

@@ -138,6 +138,33 @@ static enum err_kind connect_error_kind(const char *message)
     return ERR_AGAIN;
 }
 
+/* libpq's own messages quote the part that they stumble over, which may be of a password. */
+int db_check_conninfo(const char *conninfo, struct err *err)
+{
+    PQconninfoOption *options;
+    bool at_in_host = false;
+
+    if (!strchr(conninfo, '=') && !strstr(conninfo, "://"))
+        return 0; /* the name of a database */
+    options = PQconninfoParse(conninfo, NULL);
+    if (!options)
+        return err_set(err, ERR_NEVER,
+                       "the connection string cannot be read; write KEY=VALUE pairs with blanks "
+                       "between them (host=... dbname=... user=... password=...), values that hold "
+                       "a blank in '...', or postgresql://USER:PASSWORD@HOST/DBNAME with %%40 for "
+                       "an @ of the password");
+    for (const PQconninfoOption *option = options; option->keyword; option++)
+        if (strcmp(option->keyword, "host") == 0 && option->val && option->val[0] != '@' &&
+            option->val[0] != '/' && strchr(option->val, '@'))
+            at_in_host = true;
+    PQconninfoFree(options);
+    if (at_in_host)
+        return err_set(err, ERR_NEVER,
+                       "the connection string has an @ in its host; write %%40 for an @ of the "
+                       "user or the password");
+    return 0;
+}
+
 static PGconn *open_connection(const struct db *db)
 {
     char timeout[16];
@@ -215,6 +242,10 @@ int db_connect(struct db *db, struct err *err)
         return 0;
     db_disconnect(db);
     db->noticed[0] = '\0';
+    if (db_check_conninfo(db->options.conninfo, err) < 0) {
+        db->fault = DB_FAULT_UNAVAILABLE;
+        return -1;
+    }
     db->conn = open_connection(db);
     if (!db->conn || PQstatus(db->conn) != CONNECTION_OK) {
         const char *message = db->conn ? PQerrorMessage(db->conn) : "out of memory";

@@ -30,6 +30,10 @@ struct db_options {
     int connect_timeout_ms; /* per host; 0: 3,000 */
 };
 
+/* Whether libpq can read a connection string. ERR_NEVER with a text that shows nothing of it: a
+ * password may be anywhere in what cannot be read. */
+int db_check_conninfo(const char *conninfo, struct err *err) MUST_CHECK;
+
 /* Copies what it needs; does not connect. */
 struct db *db_new(const struct db_options *options);
 void db_free(struct db *db); /* takes NULL; closes */

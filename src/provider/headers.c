@@ -7,18 +7,45 @@
 
 /* What the names of headers hold whose values open something. A received signature is no secret; a
  * received token is. */
-static const struct str secret_words[] = {
-    {"auth-key", 8},    {"authorization", 13}, {"api-key", 7}, {"apikey", 6}, {"cookie", 6},
-    {"credential", 10}, {"password", 8},       {"secret", 6},  {"token", 5},
+static const struct secret_word {
+    struct str text;
+    bool alone; /* only between other characters than letters: "auth", but not "author" */
+} secret_words[] = {
+    {{"access-key", 10}, false},
+    {{"api-key", 7}, false},
+    {{"apikey", 6}, false},
+    {{"auth", 4}, true},
+    {{"authorization", 13}, false},
+    {{"cookie", 6}, false},
+    {{"credential", 10}, false},
+    {{"csrf", 4}, false},
+    {{"functions-key", 13}, false},
+    {{"jwt", 3}, true},
+    {{"passphrase", 10}, false},
+    {{"passwd", 6}, false},
+    {{"password", 8}, false},
+    {{"private-key", 11}, false},
+    {{"secret", 6}, false},
+    {{"session", 7}, false},
+    {{"subscription-key", 16}, false},
+    {{"token", 5}, false},
 };
+
+static bool is_letter(struct str name, size_t at)
+{
+    return at < name.len && (name.ptr[at] | 0x20) >= 'a' && (name.ptr[at] | 0x20) <= 'z';
+}
 
 static bool word_at(struct str name, size_t at)
 {
     for (size_t i = 0; i < ARRAY_LEN(secret_words); i++) {
-        struct str word = secret_words[i];
+        struct str word = secret_words[i].text;
 
-        if (name.len - at >= word.len &&
-            str_equal_nocase((struct str){name.ptr + at, word.len}, word))
+        if (name.len - at < word.len ||
+            !str_equal_nocase((struct str){name.ptr + at, word.len}, word))
+            continue;
+        if (!secret_words[i].alone ||
+            (!is_letter(name, at + word.len) && (at == 0 || !is_letter(name, at - 1))))
             return true;
     }
     return false;
@@ -31,6 +58,8 @@ static bool header_is_secret(struct str name)
         switch (name.ptr[i] | 0x20) {
         case 'a': /* the letters that the words begin with */
         case 'c':
+        case 'f':
+        case 'j':
         case 'p':
         case 's':
         case 't':

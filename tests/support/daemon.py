@@ -52,10 +52,11 @@ class Inboxd:
     providers changes to the standard providers h, n, s, g, w (see providers.py)
     sections  further sections, such as {"endpoint erp": {...}}
     faults    INBOXD_FAULTS, such as "store.before_commit=kill,run.claimed=error:3"
+    cwd       where the process runs
     config    the whole text of the file instead of the above
     """
 
-    def __init__(self, folder, build, *, providers=None, sections=None, faults=None, env=None, config=None, **general):
+    def __init__(self, folder, build, *, providers=None, sections=None, faults=None, env=None, cwd="/", config=None, **general):
         self.folder = folder
         self.build = build
         self.address = ("127.0.0.1", free_port())
@@ -64,6 +65,7 @@ class Inboxd:
         self.notify = Notify()
         self.process = None
         self.env = dict(env or {})
+        self.cwd = cwd
         if faults:
             self.env["INBOXD_FAULTS"] = faults
         self._general = {"listen": "{}:{}".format(*self.address), **general}
@@ -96,7 +98,7 @@ class Inboxd:
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(
                 [*words, program("inboxd", self.build), "--config", self.file],
-                env=self._environment(), cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=self._environment(), cwd=self.cwd, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         return self
 

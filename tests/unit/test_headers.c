@@ -102,10 +102,22 @@ static void test_secrets_are_not_stored(void **state)
 
 static void test_which_headers_are_secrets(void **state)
 {
-    static const char *const secret[] = {"authorization", "proxy-authorization",
-                                         "set-cookie",    "x-telegram-bot-api-secret-token",
-                                         "x-api-key",     "x-hook-secret"};
-    static const char *const open[] = {"x-signature", "stripe-signature", "x-key-id", "cook", ""};
+    static const char *const secret[] = {"authorization",
+                                         "proxy-authorization",
+                                         "set-cookie",
+                                         "x-telegram-bot-api-secret-token",
+                                         "x-api-key",
+                                         "x-hook-secret",
+                                         "x-auth",
+                                         "auth",
+                                         "x-jwt-assertion",
+                                         "x-functions-key",
+                                         "ocp-apim-subscription-key",
+                                         "x-amz-security-token",
+                                         "x-auth-key"};
+    static const char *const open[] = {
+        "x-signature", "stripe-signature", "x-key-id",        "cook",   "",
+        "x-author",    "oauthor",          "idempotency-key", "x-jwts", "authority"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(secret) + ARRAY_LEN(open); i++) {
