@@ -140,6 +140,24 @@ static void fill_members(const struct check *check, const struct section *preset
     }
 }
 
+/* A sender that documents a size may use it, and many do not send again what was refused. */
+static void check_max_body(const struct check *check, const struct section *preset)
+{
+    const struct key *key = key_find(KEY_PROVIDER, STR("max_body"));
+    const struct entry *ours = section_entry(check->section, key);
+    const struct entry *theirs = preset ? section_entry(preset, key) : NULL;
+    struct err err = {0};
+    int64_t wanted, limit;
+
+    if (!ours || !theirs || value_number(key, ours->value, &wanted, &err) < 0 ||
+        value_number(key, theirs->value, &limit, &err) < 0 || wanted >= limit)
+        return;
+    mistakes_warn(check->build->mistakes, ours->file, ours->line,
+                  "max_body: %.*s is less than the %.*s that this provider may send (preset %.*s); "
+                  "what is larger is refused with 413, and lost where it is not sent again",
+                  STR_ARG(ours->value), STR_ARG(theirs->value), STR_ARG(check->provider->preset));
+}
+
 /* The answer has to come before the provider gives up, and never later than [inboxd] allows. */
 static void fill_ack_timeout(const struct check *check)
 {
@@ -377,6 +395,7 @@ void build_provider(const struct build *build, const struct section *section,
     fill_members(&check, preset.count ? &preset.list[0] : NULL);
     if (!line_of(&check, "max_body") && provider->max_body == 0)
         provider->max_body = build->config->max_body;
+    check_max_body(&check, preset.count ? &preset.list[0] : NULL);
     fill_ack_timeout(&check);
     if (!line_of(&check, "concurrency"))
         provider->concurrency = build->config->workers > 2 ? build->config->workers - 1 : 1;

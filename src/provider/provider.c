@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "base/json.h"
 #include "provider/headers.h"
+#include "provider/identity.h"
 #include "provider/source.h"
 #include "verify/verify.h"
 
@@ -139,6 +140,7 @@ static bool compile_sources(struct provider *provider, struct mistakes *mistakes
             STR_ARG(config->name));
         failed = true;
     }
+    identity_check(config, provider->event_id, mistakes);
     if (!failed && provider->pointers.count) {
         provider->paths = json_paths_new(provider->pointers.texts, provider->pointers.count, &err);
         if (!provider->paths) {

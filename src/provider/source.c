@@ -196,6 +196,17 @@ bool source_reads_body(const struct source *source)
     return false;
 }
 
+bool source_header_name(const struct source *source, size_t i, struct str *name)
+{
+    for (size_t term = 0; source && term < source->count; term++) {
+        if (source->terms[term].kind != TERM_HEADER || i-- > 0)
+            continue;
+        *name = source->terms[term].text;
+        return true;
+    }
+    return false;
+}
+
 /* ---- reading ---- */
 
 static struct str digest_text(struct str bytes, struct arena *arena)

@@ -44,6 +44,9 @@ const struct source *source_new(struct str text, struct pointer_list *pointers, 
 /* Whether any source reads the body's members. */
 bool source_reads_body(const struct source *source);
 
+/* The i-th header that it reads; false: it reads no more. */
+bool source_header_name(const struct source *source, size_t i, struct str *name);
+
 /* The value; ptr NULL when nothing exists. Borrowed from request or arena. */
 struct str source_value(const struct source *source, const struct source_input *input);
 
