@@ -13,6 +13,9 @@
 #define LIST_MAX 16
 #define NAME_SHOWN_MAX 64
 
+#define BEFORE HANDSHAKE_BEFORE_VERIFY
+#define AFTER HANDSHAKE_AFTER_VERIFY
+
 /* clang-format off */
 static const struct handshake_kind kinds[] = {
     {.name = "crc", .methods = HANDSHAKE_GET, .needs = NEEDS_SECRET, .answer = answer_crc},
@@ -21,17 +24,36 @@ static const struct handshake_kind kinds[] = {
     {.name = "head-ok", .methods = HANDSHAKE_HEAD, .answer = answer_head_ok},
     {.name = "hub", .methods = HANDSHAKE_GET, .needs = NEEDS_TOKEN, .words_max = 1, .words = "json",
      .fits = fits_hub, .answer = answer_hub},
-    {.name = "validation-token", .methods = HANDSHAKE_GET | HANDSHAKE_POST,
-     .stage = HANDSHAKE_BEFORE_VERIFY, .words_max = 1, .words = "the parameter's name",
-     .answer = answer_validation_token},
+    {.name = "json-challenge", .methods = HANDSHAKE_POST, .stages = BEFORE | AFTER, .reads_body = true,
+     .words_max = 1, .words = "unsigned", .fits = fits_json_challenge, .answer = answer_json_challenge},
+    {.name = "options", .methods = HANDSHAKE_OPTIONS, .words_max = 8, .words = "the origins that are allowed",
+     .answer = answer_options},
+    {.name = "ping-pong", .methods = HANDSHAKE_POST, .stages = AFTER, .reads_body = true,
+     .answer = answer_ping_pong},
+    {.name = "sns-confirm", .methods = HANDSHAKE_POST, .stages = AFTER, .reads_body = true,
+     .answer = answer_sns_confirm},
+    {.name = "unsigned-ping", .methods = HANDSHAKE_POST, .stages = BEFORE, .words_max = 1,
+     .words = "the form field's name", .answer = answer_unsigned_ping},
+    {.name = "validation-token", .methods = HANDSHAKE_GET | HANDSHAKE_POST, .stages = BEFORE,
+     .words_max = 1, .words = "the parameter's name", .answer = answer_validation_token},
+    {.name = "zoom", .methods = HANDSHAKE_POST, .stages = AFTER, .needs = NEEDS_SECRET,
+     .reads_body = true, .answer = answer_zoom},
 };
 /* clang-format on */
+
+static const struct str pointers[MEMBER_COUNT] = {
+    [MEMBER_TYPE] = {"/type", 5},     [MEMBER_CHALLENGE] = {"/challenge", 10},
+    [MEMBER_EVENT] = {"/event", 6},   [MEMBER_PLAIN_TOKEN] = {"/payload/plainToken", 19},
+    [MEMBER_SNS_TYPE] = {"/Type", 5}, [MEMBER_SNS_URL] = {"/SubscribeURL", 13},
+};
 
 struct handshakes {
     struct arena *arena;
     struct handshake list[LIST_MAX];
     size_t count;
     unsigned methods;
+    unsigned body_stages;     /* in which a handshake reads the body */
+    struct json_paths *paths; /* pointers; NULL where no handshake reads the body */
     const char *allow;
 };
 
@@ -141,6 +163,8 @@ static void add(struct compiler *compiler, struct str text)
     }
     check_needs(compiler, kind);
     compiler->needs |= kind->needs;
+    if (kind->reads_body)
+        handshakes->body_stages |= kind->stages;
     handshakes->methods |= kind->methods;
     handshakes->list[handshakes->count++] = handshake;
 }
@@ -170,6 +194,8 @@ struct handshakes *handshakes_new(const struct provider_config *config, struct m
         mistakes_warn(mistakes, config->file, config->line,
                       "provider \"%.*s\": handshake_token: only handshake = hub uses it",
                       STR_ARG(config->name));
+    if (handshakes->body_stages)
+        handshakes->paths = json_paths_new(pointers, MEMBER_COUNT, NULL);
     handshakes->allow = allow_text(handshakes->arena, handshakes->methods);
     if (!compiler.failed)
         return handshakes;
@@ -181,6 +207,7 @@ void handshakes_free(struct handshakes *handshakes)
 {
     if (!handshakes)
         return;
+    json_paths_free(handshakes->paths);
     arena_free(handshakes->arena);
     free(handshakes);
 }
@@ -206,27 +233,101 @@ const char *handshakes_allow(const struct handshakes *handshakes)
     return handshakes->allow;
 }
 
+/* Whether a request of that method and stage may be this handshake. */
+static bool may_be(const struct handshake_kind *kind, unsigned method,
+                   const struct handshake_call *call)
+{
+    if (!(kind->methods & method) || (kind->reads_body && !call->members))
+        return false;
+    return method != HANDSHAKE_POST || (kind->stages & call->stage);
+}
+
+/* Reads the body's members where a handshake of this stage wants them. */
+static void read_members(const struct handshakes *handshakes, struct handshake_call *call,
+                         struct json_value *members)
+{
+    struct str body = call->request->body;
+    struct json_scan scan;
+
+    if (!(handshakes->body_stages & call->stage) || body.len > HANDSHAKE_BODY_MAX ||
+        !json_scan(body, handshakes->paths, JSON_DEPTH_DEFAULT, &scan, members))
+        return;
+    call->members = members;
+    call->document = scan.value.text;
+}
+
 bool handshakes_answer(const struct handshakes *handshakes, enum handshake_stage stage,
                        const struct request *request, struct str secret, struct arena *arena,
                        struct handshake_reply *reply)
 {
     unsigned method = method_of(request->method);
+    struct json_value members[MEMBER_COUNT];
     struct handshake_call call = {
-        .request = request, .secret = secret, .arena = arena, .reply = reply};
+        .request = request, .stage = stage, .secret = secret, .arena = arena, .reply = reply};
 
     *reply = (struct handshake_reply){.refusal = REFUSAL_NONE};
+    if (method == HANDSHAKE_POST)
+        read_members(handshakes, &call, members);
     for (size_t i = 0; i < handshakes->count; i++) {
-        const struct handshake_kind *kind = handshakes->list[i].kind;
-
         call.handshake = &handshakes->list[i];
-        if ((kind->methods & method) && (method != HANDSHAKE_POST || kind->stage == stage) &&
-            kind->answer(&call))
+        if (may_be(call.handshake->kind, method, &call) && call.handshake->kind->answer(&call))
             return true;
     }
     if (method == HANDSHAKE_POST)
         return false;
     return reply_refuse(&call, method == HANDSHAKE_GET ? REFUSAL_MISSING_CHALLENGE
                                                        : REFUSAL_METHOD_NOT_ALLOWED);
+}
+
+/* ---- reading ---- */
+
+struct str call_string(const struct handshake_call *call, enum member member)
+{
+    struct json_text text;
+
+    if (call->members[member].kind != JSON_KIND_STRING)
+        return STR_NONE;
+    text = json_string_text(call->members[member].text, call->arena);
+    return text.nul || text.lone_surrogate ? STR_NONE : text.bytes;
+}
+
+static struct str skip_blanks(struct str s)
+{
+    while (s.len > 0 &&
+           (s.ptr[0] == ' ' || s.ptr[0] == '\t' || s.ptr[0] == '\n' || s.ptr[0] == '\r')) {
+        s.ptr++;
+        s.len--;
+    }
+    return s;
+}
+
+/* Takes `text` and the blanks behind it off the front. */
+static bool skip(struct str *s, struct str text)
+{
+    if (!str_starts(*s, text))
+        return false;
+    *s = skip_blanks((struct str){s->ptr + text.len, s->len - text.len});
+    return true;
+}
+
+/* The document is JSON, so what stands before and after the value tells all. */
+bool call_is_only(const struct handshake_call *call, enum member member, struct str name)
+{
+    struct str value = call->members[member].text, rest = call->document;
+
+    return value.ptr && skip(&rest, STR("{")) && skip(&rest, STR("\"")) && skip(&rest, name) &&
+           skip(&rest, STR("\"")) && skip(&rest, STR(":")) && rest.ptr == value.ptr &&
+           skip(&rest, value) && str_is(rest, "}");
+}
+
+enum parameter call_header(const struct handshake_call *call, struct str name, struct str *value)
+{
+    size_t count = request_header(call->request, name, value);
+
+    if (count == 0)
+        return PARAMETER_ABSENT;
+    return count > 1 || value->len == 0 || value->len > CHALLENGE_MAX ? PARAMETER_BAD
+                                                                      : PARAMETER_THERE;
 }
 
 /* ---- ways to answer ---- */

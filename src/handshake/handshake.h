@@ -29,8 +29,8 @@ const char *handshakes_allow(const struct handshakes *handshakes);
 
 /* When a request is looked at. Those that are no POST, only before. */
 enum handshake_stage {
-    HANDSHAKE_BEFORE_VERIFY, /* whoever sent it */
-    HANDSHAKE_AFTER_VERIFY,  /* its signature is right */
+    HANDSHAKE_BEFORE_VERIFY = 1, /* whoever sent it */
+    HANDSHAKE_AFTER_VERIFY = 2,  /* its signature is right */
 };
 
 #define HANDSHAKE_HEADERS_MAX 4
@@ -42,6 +42,7 @@ struct handshake_reply {
     struct str body;
     struct header headers[HANDSHAKE_HEADERS_MAX];
     size_t header_count;
+    struct str visit; /* an address that a person has to open to complete it; ptr NULL: none */
 };
 
 /* Whether the request is a handshake; then *reply is set, and borrows from request and arena. The

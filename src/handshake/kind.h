@@ -3,19 +3,36 @@
 #ifndef HANDSHAKE_KIND_H
 #define HANDSHAKE_KIND_H
 
+#include "base/json.h"
 #include "handshake/handshake.h"
 
 /* Longest text that is reflected or signed. */
 #define CHALLENGE_MAX 4096
-#define HANDSHAKE_WORDS_MAX 2
+/* A longer body is no handshake. */
+#define HANDSHAKE_BODY_MAX ((size_t)64 * 1024)
+#define HANDSHAKE_WORDS_MAX 8
 
 struct handshake;
+
+/* The members of a body that handshakes read. */
+enum member {
+    MEMBER_TYPE,        /* /type */
+    MEMBER_CHALLENGE,   /* /challenge */
+    MEMBER_EVENT,       /* /event */
+    MEMBER_PLAIN_TOKEN, /* /payload/plainToken */
+    MEMBER_SNS_TYPE,    /* /Type */
+    MEMBER_SNS_URL,     /* /SubscribeURL */
+    MEMBER_COUNT,
+};
 
 /* What an answer is made of. */
 struct handshake_call {
     const struct handshake *handshake;
     const struct request *request;
-    struct str secret; /* that verified the request; ptr NULL: none */
+    enum handshake_stage stage;
+    const struct json_value *members; /* MEMBER_COUNT of them; NULL: the body is not JSON */
+    struct str document;              /* the JSON itself */
+    struct str secret;                /* that verified the request; ptr NULL: none */
     struct arena *arena;
     struct handshake_reply *reply;
 };
@@ -34,9 +51,10 @@ enum handshake_needs {
 
 struct handshake_kind {
     const char *name;
-    unsigned methods;           /* of enum handshake_method */
-    enum handshake_stage stage; /* of a POST */
-    unsigned needs;             /* of enum handshake_needs */
+    unsigned methods; /* of enum handshake_method */
+    unsigned stages;  /* of a POST: of enum handshake_stage */
+    bool reads_body;  /* only a body that is JSON is one */
+    unsigned needs;   /* of enum handshake_needs */
     size_t words_max;
     const char *words; /* what may follow the name, for mistakes; NULL: nothing */
     /* Whether the words may stand there; NULL: any may. */
@@ -66,6 +84,13 @@ enum parameter { PARAMETER_ABSENT, PARAMETER_THERE, PARAMETER_BAD };
 enum parameter call_parameter(const struct handshake_call *call, struct str name,
                               struct str *value);
 
+/* The content of a member that is a string; ptr NULL: it is none, or has what no text has. */
+struct str call_string(const struct handshake_call *call, enum member member);
+/* Whether the body is an object with that member and no other. `name`: as it stands there. */
+bool call_is_only(const struct handshake_call *call, enum member member, struct str name);
+/* A header that must be single; PARAMETER_BAD as above. */
+enum parameter call_header(const struct handshake_call *call, struct str name, struct str *value);
+
 /* In constant time. */
 bool secret_matches(const struct secret *secret, struct str offered);
 
@@ -77,5 +102,13 @@ bool answer_validation_token(const struct handshake_call *call);
 bool fits_hub(const struct handshake *handshake);
 /* probe.c */
 bool answer_head_ok(const struct handshake_call *call);
+bool answer_options(const struct handshake_call *call);
+bool answer_unsigned_ping(const struct handshake_call *call);
+/* message.c */
+bool answer_json_challenge(const struct handshake_call *call);
+bool fits_json_challenge(const struct handshake *handshake);
+bool answer_ping_pong(const struct handshake_call *call);
+bool answer_sns_confirm(const struct handshake_call *call);
+bool answer_zoom(const struct handshake_call *call);
 
 #endif

@@ -208,11 +208,15 @@ static void view_request(const struct http_request *from, struct str query, stru
 
 static void answer_handshake(struct intake *intake, const struct handshake_reply *reply)
 {
+    struct str provider = intake->snapshot->config->providers[intake->provider].name;
     struct http_header headers[HANDSHAKE_HEADERS_MAX];
 
     for (size_t i = 0; i < reply->header_count; i++)
         headers[i] = (struct http_header){reply->headers[i].name, reply->headers[i].value};
     intake->ingest->counts.handshakes++;
+    if (reply->visit.ptr)
+        log_event(LOG_WARN, "open this address to confirm the subscription, if it is yours",
+                  F_STR("provider", provider), F_STR("address", reply->visit));
     http_request_answer_once(intake->request, http_answer_new(&(struct http_answer_spec){
                                                   .status = reply->status,
                                                   .body = reply->body,
@@ -226,9 +230,12 @@ static void answer_handshake(struct intake *intake, const struct handshake_reply
 static bool shake_hands(struct intake *intake, enum handshake_stage stage,
                         const struct request *view)
 {
+    struct str secret = STR_NONE;
     struct handshake_reply reply;
 
-    if (!handshakes_answer(handshakes_of(intake), stage, view, STR_NONE, intake->request->arena,
+    if (stage == HANDSHAKE_AFTER_VERIFY)
+        secret = provider_matched(intake->snapshot->providers[intake->provider]);
+    if (!handshakes_answer(handshakes_of(intake), stage, view, secret, intake->request->arena,
                            &reply))
         return false;
     if (reply.refusal != REFUSAL_NONE)

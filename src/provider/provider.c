@@ -16,6 +16,7 @@ struct provider {
     const struct provider_config *config; /* borrowed */
     struct verify_scheme *scheme;         /* NULL: verify = none */
     struct handshakes *handshakes;
+    size_t matched;      /* which secret verified last; secret_count: none */
     struct arena *arena; /* sources and pointers */
     const struct source *event_id, *event_type, *key;
     struct pointer_list pointers;
@@ -197,11 +198,12 @@ const struct handshakes *provider_handshakes(const struct provider *provider)
 enum refusal provider_verify(struct provider *provider, const struct request *request,
                              bool *verified)
 {
+    provider->matched = provider->config->secret_count;
     if (!provider->scheme) {
         *verified = false;
         return REFUSAL_NONE;
     }
-    switch (verify_request(provider->scheme, request, NULL)) {
+    switch (verify_request(provider->scheme, request, &provider->matched)) {
     case VERIFY_VALID:
         *verified = true;
         return REFUSAL_NONE;
@@ -213,6 +215,15 @@ enum refusal provider_verify(struct provider *provider, const struct request *re
         break;
     }
     return REFUSAL_BAD_SIGNATURE;
+}
+
+struct str provider_matched(const struct provider *provider)
+{
+    const struct provider_config *config = provider->config;
+
+    return provider->matched < config->secret_count
+               ? secret_reveal(config->secrets[provider->matched])
+               : STR_NONE;
 }
 
 /* The body as the provider's format has it: what its pointers name, and the text for `payload`. */

@@ -37,6 +37,8 @@ enum refusal provider_read(struct provider *provider, const struct request *requ
 /* The two halves of provider_read, for diagnosis and release from quarantine. */
 enum refusal provider_verify(struct provider *provider, const struct request *request,
                              bool *verified);
+/* The secret that verified the request which provider_verify() judged last; ptr NULL: none. */
+struct str provider_matched(const struct provider *provider);
 enum refusal provider_parse(struct provider *provider, const struct request *request, bool verified,
                             struct arena *arena, struct event *event);
 

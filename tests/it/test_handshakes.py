@@ -1,6 +1,9 @@
 """Handshakes: how providers prove an endpoint (docs/handshakes.md); field reports A21 and A22."""
 
+import json
+
 import pytest
+from support import sign
 
 SIGNED = {
     "verify": "hmac-sha256",
@@ -20,6 +23,10 @@ def shook(answer, status=200):
     """The answer to a handshake that is in order."""
     assert (answer.status, answer.result) == (status, "handshake"), answer
     return answer
+
+
+def signed(body, secret="consumer_secret_example"):
+    return sign.hmac_headers(body if isinstance(body, bytes) else json.dumps(body).encode(), secret)
 
 
 def nothing_stored(pg):
@@ -91,4 +98,103 @@ def test_crc(pg, inboxd):
         answer = shook(client.request("GET", "/webhooks/p?crc_token=challenge_string"))
         assert answer.headers["content-type"] == "application/json"
         assert answer.body == b'{"response_token":"sha256=jbXKbME72EP4whP7Jiwf8KJkZpedcmIvi6wGXiUuI/w="}'
+        nothing_stored(pg)
+
+
+def signed_only(daemon, body, headers=None):
+    """A handshake that is answered only where it is signed; returns the answer."""
+    answer = daemon.post("p", body, headers, sign=False)
+    assert (answer.status, answer.result) == (401, "missing-signature")
+    answer = daemon.post("p", body, {**(headers or {}), "X-Sig": "00" * 32}, sign=False)
+    assert (answer.status, answer.result) == (401, "bad-signature")
+    return shook_any(daemon.post("p", body, {**(headers or {}), **signed(body)}, sign=False))
+
+
+def shook_any(answer):
+    assert answer.result == "handshake", answer
+    return answer
+
+
+def test_slack_url_verification(pg, inboxd):
+    with inboxd(providers=provider("json-challenge")) as daemon:
+        body = b'{"token":"Jhj5","challenge":"3eZbrw1aBm2rZg","type":"url_verification"}'
+        answer = signed_only(daemon, body)
+        assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"3eZbrw1aBm2rZg", "text/plain")
+        nothing_stored(pg)
+
+
+def test_monday_challenge_without_a_signature(pg, inboxd):
+    with inboxd(providers=provider("json-challenge unsigned")) as daemon:
+        answer = shook(daemon.post("p", b'{"challenge":"3eZbrw1a"}', sign=False))
+        assert (answer.body, answer.headers["content-type"]) == (b'{"challenge":"3eZbrw1a"}', "application/json")
+        assert daemon.post("p", b'{"challenge":"x","id":1}', sign=False).status == 401
+        nothing_stored(pg)
+
+
+def test_twitch_callback_verification(pg, inboxd):
+    with inboxd(providers=provider("json-challenge")) as daemon:
+        body = b'{"challenge":"pogchamp-kappa","subscription":{"id":"f1c2"}}'
+        answer = signed_only(daemon, body, {"Twitch-Eventsub-Message-Type": "webhook_callback_verification"})
+        assert (answer.status, answer.body) == (200, b"pogchamp-kappa")
+        nothing_stored(pg)
+
+
+def test_zoom_url_validation(pg, inboxd):
+    """The secret that has signed the request makes the answer, be it the older one."""
+    secrets = ["text:a-newer-secret-0001", "text:zoom_secret_token_example"]
+    with inboxd(providers=provider("zoom", secret=secrets)) as daemon:
+        body = b'{"payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"},"event":"endpoint.url_validation"}'
+        answer = shook(daemon.post("p", body, signed(body, "zoom_secret_token_example"), sign=False))
+        assert json.loads(answer.body) == {
+            "plainToken": "qgg8vlvZRS6UYooatFL8Aw",
+            "encryptedToken": "ab6193e5fc2172ba4a29511700f0cbf2aeabefa44064ef9bf89732e27aa58708",
+        }
+        assert daemon.post("p", body, sign=False).status == 401
+        nothing_stored(pg)
+
+
+def test_discord_pings(pg, inboxd):
+    with inboxd(providers=provider("ping-pong", event_id="body:/id | sha256")) as daemon, daemon.client() as client:
+        answer = signed_only(daemon, b'{"id":"1","type":1}')
+        assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b'{"type":1}', "application/json")
+        body = b'{"version":1,"type":0}'
+        answer = shook(client.post("/webhooks/p", body, signed(body)), 204)
+        assert (answer.body, answer.headers.get("content-length")) == (b"", None)
+        nothing_stored(pg)
+        body = b'{"version":1,"type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}'
+        assert client.post("/webhooks/p", body, signed(body)).text == "ok"
+
+
+def test_sns_subscription_is_left_to_a_person(pg, inboxd):
+    """The address is logged and not fetched; one that is not AWS's is refused."""
+    with inboxd(providers=provider("sns-confirm")) as daemon:
+        url = "https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=2336412f"
+        signed_only(daemon, json.dumps({"Type": "SubscriptionConfirmation", "SubscribeURL": url}).encode())
+        daemon.wait_log(url)
+        assert daemon.log_text().count(url) == 1
+        body = json.dumps({"Type": "SubscriptionConfirmation", "SubscribeURL": "http://169.254.169.254/"}).encode()
+        assert daemon.post("p", body, signed(body), sign=False).text == "bad challenge"
+        assert "169.254" not in daemon.log_text()
+        nothing_stored(pg)
+
+
+def test_woocommerce_ping_has_no_signature(pg, inboxd):
+    with inboxd(providers=provider("unsigned-ping")) as daemon:
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        assert shook(daemon.post("p", b"webhook_id=42", form, sign=False)).status == 200
+        assert daemon.post("p", b"webhook_id=42&a=b", form, sign=False).status == 401
+        nothing_stored(pg)
+
+
+def test_cloudevents_options(pg, inboxd):
+    with inboxd(providers=provider("options eventgrid.azure.net")) as daemon, daemon.client() as client:
+        ask = {"WebHook-Request-Origin": "eventgrid.azure.net", "WebHook-Request-Rate": "120"}
+        answer = shook(client.request("OPTIONS", "/webhooks/p", headers=ask))
+        assert answer.headers["allow"] == "POST"
+        assert answer.headers["webhook-allowed-origin"] == "eventgrid.azure.net"
+        assert answer.headers["webhook-allowed-rate"] == "*"
+        for other in ({"WebHook-Request-Origin": "evil.test"}, {}):
+            answer = client.request("OPTIONS", "/webhooks/p", headers=other)
+            assert (answer.status, answer.headers["allow"]) == (405, "OPTIONS, POST")
+            assert "webhook-allowed-origin" not in answer.headers
         nothing_stored(pg)

@@ -228,6 +228,237 @@ static void test_a22_validation_token(void **state)
     assert_answer(lines, "POST", NULL, "event");
 }
 
+/* A POST with that body, and up to two headers: "Name: value". */
+static const char *posted(struct subject *subject, const char *body, const char *first,
+                          const char *second, enum handshake_stage stage)
+{
+    struct test_request *test = &subject->request;
+    const char *const headers[] = {first, second};
+
+    request_end(test);
+    request_begin(test, str_from(body));
+    for (size_t i = 0; i < 2; i++) {
+        char name[128];
+
+        if (!headers[i])
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(headers[i], ":"), headers[i]);
+        request_add(test, request_keep(test, (struct str){name, strlen(name) + 1}).ptr,
+                    str_from(headers[i] + strlen(name) + 2));
+    }
+    return answer(subject, "POST", NULL, stage);
+}
+
+/* What is said of the body before and after its signature was checked. */
+static void assert_message(const char *lines, const char *body, const char *header,
+                           const char *before, const char *after)
+{
+    struct subject *subject = subject_of(lines);
+
+    assert_string_equal(posted(subject, body, header, NULL, HANDSHAKE_BEFORE_VERIFY), before);
+    assert_string_equal(posted(subject, body, header, NULL, HANDSHAKE_AFTER_VERIFY), after);
+    release(subject);
+}
+
+static void test_json_challenge_of_slack(void **state)
+{
+    static const char lines[] = "handshake = json-challenge\n" SECRET;
+
+    (void)state;
+    assert_message(lines,
+                   "{\"token\": \"t\", \"challenge\": \"3eZb\\u0026y\", \"type\": "
+                   "\"url_verification\"}",
+                   NULL, "event", "200 text/plain 3eZb&y");
+    assert_message(lines, "{\"challenge\":\"x\",\"type\":\"event_callback\"}", NULL, "event",
+                   "event");
+    assert_message(lines, "{\"type\":\"url_verification\"}", NULL, "event", "400 bad challenge");
+    assert_message(lines, "{\"type\":\"url_verification\",\"challenge\":1}", NULL, "event",
+                   "400 bad challenge");
+    assert_message(lines, "{\"type\":\"url_verification\",\"challenge\":\"\\ud800\"}", NULL,
+                   "event", "400 bad challenge");
+    assert_message(lines, "{\"type\":\"url_verification\",\"challenge\":\"x\"", NULL, "event",
+                   "event");
+}
+
+static void test_json_challenge_of_monday(void **state)
+{
+    static const char body[] = " { \"challenge\" : \"3eZb\\u003cb\\u003e\\\"\" }\n";
+    static const char want[] = "200 application/json {\"challenge\":\"3eZb<b>\\\"\"}";
+
+    (void)state;
+    assert_message("handshake = json-challenge unsigned\n" SECRET, body, NULL, want, want);
+    assert_message("handshake = json-challenge\n" SECRET, body, NULL, "event", want);
+    /* Nothing but a lone challenge needs no signature. */
+    assert_message("handshake = json-challenge unsigned\n" SECRET,
+                   "{\"type\":\"url_verification\",\"challenge\":\"x\"}", NULL, "event",
+                   "200 text/plain x");
+    assert_message("handshake = json-challenge unsigned\n" SECRET, "{\"challenge\":\"x\",\"id\":1}",
+                   NULL, "event", "event");
+    assert_message("handshake = json-challenge unsigned\n" SECRET,
+                   "{\"challenge\":\"x\",\"challenge\":\"y\"}", NULL, "event", "event");
+    assert_message("handshake = json-challenge unsigned\n" SECRET, "[\"challenge\"]", NULL, "event",
+                   "event");
+}
+
+static void test_json_challenge_of_twitch(void **state)
+{
+    static const char lines[] = "handshake = json-challenge\n" SECRET;
+    static const char body[] = "{\"challenge\":\"pogchamp-kappa-360noscope-vohiyo\","
+                               "\"subscription\":{\"id\":\"f1c2a387\"}}";
+
+    (void)state;
+    assert_message(lines, body, "twitch-eventsub-message-type: webhook_callback_verification",
+                   "event", "200 text/plain pogchamp-kappa-360noscope-vohiyo");
+    assert_message(lines, body, "Twitch-Eventsub-Message-Type: notification", "event", "event");
+    assert_message(lines, body, NULL, "event", "event");
+}
+
+static void test_zoom(void **state)
+{
+    static const char body[] =
+        "{\"payload\":{\"plainToken\":\"qgg8vlvZRS6UYooatFL8Aw\"},\"event_ts\":1654503849680,"
+        "\"event\":\"endpoint.url_validation\"}";
+    static const char want[] =
+        "200 application/json {\"plainToken\":\"qgg8vlvZRS6UYooatFL8Aw\",\"encryptedToken\":"
+        "\"ab6193e5fc2172ba4a29511700f0cbf2aeabefa44064ef9bf89732e27aa58708\"}";
+    struct subject *subject;
+    struct request *request;
+
+    (void)state;
+    assert_message("handshake = zoom\nsecret = text:zoom_secret_token_example\n", body, NULL,
+                   "event", want);
+    assert_message("handshake = zoom\n" SECRET, "{\"event\":\"meeting.started\"}", NULL, "event",
+                   "event");
+    assert_message("handshake = zoom\n" SECRET,
+                   "{\"event\":\"endpoint.url_validation\",\"payload\":{}}", NULL, "event",
+                   "400 bad challenge");
+    /* While a secret is replaced, the one that has signed the request counts. */
+    subject = subject_of("handshake = zoom\n" SECRET);
+    request = &subject->request.request;
+    request->body = request_keep(&subject->request, str_from(body));
+    assert_true(handshakes_answer(subject->handshakes, HANDSHAKE_AFTER_VERIFY, request,
+                                  STR("zoom_secret_token_example"), subject->arena,
+                                  &subject->reply));
+    assert_true(str_is(subject->reply.body, want + 21));
+    release(subject);
+}
+
+static void test_ping_pong(void **state)
+{
+    static const char lines[] = "handshake = ping-pong\n" SECRET;
+
+    (void)state;
+    assert_message(lines, "{\"id\":\"1\",\"type\":1,\"version\":1}", NULL, "event",
+                   "200 application/json {\"type\":1}");
+    assert_message(lines, "{\"version\":1,\"application_id\":\"1\",\"type\":0}", NULL, "event",
+                   "204 application/json ");
+    assert_message(lines, "{\"type\":1,\"event\":{\"type\":\"APPLICATION_AUTHORIZED\"}}", NULL,
+                   "event", "event");
+    assert_message(lines, "{\"id\":\"1\",\"type\":2}", NULL, "event", "event");
+    assert_message(lines, "{\"id\":\"1\",\"type\":\"1\"}", NULL, "event", "event");
+    assert_message(lines, "{\"id\":\"1\",\"type\":10}", NULL, "event", "event");
+}
+
+static void assert_sns(const char *url, const char *want)
+{
+    struct subject *subject = subject_of("handshake = sns-confirm\n" SECRET);
+    const char *body = arena_printf(
+        subject->arena, "{\"Type\":\"SubscriptionConfirmation\",\"SubscribeURL\":\"%s\"}", url);
+
+    assert_string_equal(posted(subject, body, NULL, NULL, HANDSHAKE_AFTER_VERIFY), want);
+    if (want[0] == '2')
+        assert_true(str_is(subject->reply.visit, url));
+    assert_string_equal(posted(subject, body, NULL, NULL, HANDSHAKE_BEFORE_VERIFY), "event");
+    release(subject);
+}
+
+static void test_sns_confirm(void **state)
+{
+    static const char good[] = "200 text/plain ok\n", bad[] = "400 bad challenge";
+
+    (void)state;
+    assert_sns("https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=2336", good);
+    assert_sns("https://sns.cn-north-1.amazonaws.com.cn/?Action=ConfirmSubscription", good);
+    assert_sns("http://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription", bad);
+    assert_sns("https://sns.us-east-1.amazonaws.com.evil.test/?Action=x", bad);
+    assert_sns("https://evil.test/sns.us-east-1.amazonaws.com/", bad);
+    assert_sns("https://sns.evil.test/.amazonaws.com/", bad);
+    assert_sns("https://sns.us-east-1.amazonaws.com@evil.test/", bad);
+    assert_sns("https://sns.us-east-1.amazonaws.com/ x", bad);
+    assert_sns("https://sns..amazonaws.com/", bad);
+    assert_sns("", bad);
+    assert_message("handshake = sns-confirm\n" SECRET, "{\"Type\":\"Notification\"}", NULL, "event",
+                   "event");
+    assert_message("handshake = sns-confirm\n" SECRET, "{\"Type\":\"SubscriptionConfirmation\"}",
+                   NULL, "event", "400 bad challenge");
+}
+
+static void test_unsigned_ping(void **state)
+{
+    static const char lines[] = "handshake = unsigned-ping\n" SECRET;
+
+    (void)state;
+    assert_message(lines, "webhook_id=12", NULL, "200 text/plain ok\n", "event");
+    assert_message(lines, "webhook_id=", NULL, "event", "event");
+    assert_message(lines, "webhook_id=1&x=2", NULL, "event", "event");
+    assert_message(lines, "webhook_id=12\n", NULL, "event", "event");
+    assert_message(lines, "webhook_id=123456789012345678901", NULL, "event", "event");
+    assert_message(lines, "hook_id=12", NULL, "event", "event");
+    assert_message("handshake = unsigned-ping hook\n" SECRET, "hook=12", NULL,
+                   "200 text/plain ok\n", "event");
+}
+
+/* "405 method not allowed" or the status with the headers. */
+static const char *asked(const char *lines, const char *first, const char *second)
+{
+    static char said[512];
+    struct subject *subject = subject_of(lines);
+    const struct handshake_reply *reply = &subject->reply;
+    size_t len;
+
+    posted(subject, "", first, second, HANDSHAKE_BEFORE_VERIFY);
+    len = (size_t)snprintf(said, sizeof(said), "%s",
+                           answer(subject, "OPTIONS", NULL, HANDSHAKE_BEFORE_VERIFY));
+    for (size_t i = 0; i < reply->header_count; i++)
+        len += (size_t)snprintf(said + len, sizeof(said) - len, "; %.*s: %.*s",
+                                STR_ARG(reply->headers[i].name), STR_ARG(reply->headers[i].value));
+    release(subject);
+    return said;
+}
+
+static void test_options(void **state)
+{
+    static const char lines[] = "handshake = options\n" SECRET;
+    static const char only[] = "handshake = options a.example b.example\n" SECRET;
+
+    (void)state;
+    assert_string_equal(asked(lines, "WebHook-Request-Origin: eventemitter.example.com", NULL),
+                        "200 - ; Allow: POST; WebHook-Allowed-Origin: eventemitter.example.com");
+    assert_string_equal(asked(lines, "webhook-request-origin: a", "WebHook-Request-Rate: 120"),
+                        "200 - ; Allow: POST; WebHook-Allowed-Origin: a; WebHook-Allowed-Rate: *");
+    assert_string_equal(asked(lines, NULL, "WebHook-Request-Rate: 120"), "405 method not allowed");
+    assert_string_equal(asked(lines, "WebHook-Request-Origin: a b", NULL), "400 bad challenge");
+    assert_string_equal(asked(lines, "WebHook-Request-Origin: a", "WebHook-Request-Origin: a"),
+                        "400 bad challenge");
+    assert_string_equal(asked(only, "WebHook-Request-Origin: B.example", NULL),
+                        "200 - ; Allow: POST; WebHook-Allowed-Origin: B.example");
+    assert_string_equal(asked(only, "WebHook-Request-Origin: c.example", NULL),
+                        "405 method not allowed");
+    assert_string_equal(asked(SECRET, "WebHook-Request-Origin: a", NULL), "405 method not allowed");
+}
+
+static void test_a_large_body_is_no_handshake(void **state)
+{
+    struct subject *subject = subject_of("handshake = json-challenge\n" SECRET);
+    char *body =
+        mem_printf("{\"type\":\"url_verification\",\"challenge\":\"x\",\"pad\":\"%65600d\"}", 1);
+
+    (void)state;
+    assert_string_equal(posted(subject, body, NULL, NULL, HANDSHAKE_AFTER_VERIFY), "event");
+    free(body);
+    release(subject);
+}
+
 /* Every mistake names the provider, the key, and what would be right. */
 static void assert_mistake(const char *lines, const char *want)
 {
@@ -263,6 +494,8 @@ static void test_mistakes(void **state)
     assert_mistake("handshake = hub\n" SECRET,
                    "hub compares a token; write handshake_token = file:/PATH");
     assert_mistake("handshake = hub xml\nhandshake_token = text:x\n" SECRET, "hub takes only json");
+    assert_mistake("handshake = json-challenge slack\n" SECRET,
+                   "json-challenge takes only unsigned");
     assert_mistake("handshake = crc now\n" SECRET, "crc takes no words");
     assert_mistake("handshake = echo-query a b\n" SECRET,
                    "echo-query takes only the parameter's name");
@@ -281,6 +514,15 @@ int main(void)
         cmocka_unit_test(test_hub),
         cmocka_unit_test(test_crc),
         cmocka_unit_test(test_a22_validation_token),
+        cmocka_unit_test(test_json_challenge_of_slack),
+        cmocka_unit_test(test_json_challenge_of_monday),
+        cmocka_unit_test(test_json_challenge_of_twitch),
+        cmocka_unit_test(test_zoom),
+        cmocka_unit_test(test_ping_pong),
+        cmocka_unit_test(test_sns_confirm),
+        cmocka_unit_test(test_unsigned_ping),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_a_large_body_is_no_handshake),
         cmocka_unit_test(test_mistakes),
     };
 
