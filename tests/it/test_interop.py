@@ -24,7 +24,9 @@ class Provider:
     other_secret: str
     headers: dict = dataclasses.field(default_factory=dict)  # beside the signature; {n} is the event's number
     window: int = 0  # seconds that a signed time may be off; 0: no time is signed
+    ahead: int = 0  # seconds that the sender's clock is ahead, so that a slow machine stays in a narrow window
     altered: tuple = ()  # signed headers, whose alteration both have to refuse
+    url: str = ""  # the address that the provider was given, where it is signed
 
     def config(self, *secrets):
         return {**self.keys, "secret": [f"text:{secret}" for secret in secrets], "on": "sql:t.ok"}
@@ -52,6 +54,80 @@ PROVIDERS = {
         other_secret=WHSEC_OTHER,
         window=300,
         altered=("webhook-id", "webhook-timestamp"),
+    ),
+    "svix": Provider(
+        sdk="svix",
+        keys={
+            "verify": "hmac-sha256",
+            "signature": "header:svix-signature split space prefix v1, base64",
+            "timestamp": "header:svix-timestamp s",
+            "signed": "{header:svix-id}.{ts}.{body}",
+            "secret_encoding": "whsec",
+            "event_id": "header:svix-id",
+        },
+        secret=WHSEC,
+        other_secret=WHSEC_OTHER,
+        window=300,
+        altered=("svix-id", "svix-timestamp"),
+    ),
+    "slack": Provider(
+        sdk="slack",
+        keys={
+            "verify": "hmac-sha256",
+            "signature": "header:X-Slack-Signature prefix v0= hex",
+            "timestamp": "header:X-Slack-Request-Timestamp s",
+            "signed": "v0:{ts}:{body}",
+            "event_id": "body:/event_id",
+        },
+        secret="8f742231b10e8888abcd99yyyzzz85a5",
+        other_secret="8f742231b10e8888abcd99yyyzzz85a6",
+        window=300,
+        altered=("x-slack-request-timestamp",),
+    ),
+    "square": Provider(
+        sdk="square",
+        keys={
+            "verify": "hmac-sha256",
+            "signature": "header:x-square-hmacsha256-signature base64",
+            "signed": "{url}{body}",
+            "public_url": "https://hooks.example.com/webhooks/square",
+            "event_id": "body:/event_id",
+        },
+        secret="asdf1234_interop-key-square_0001",
+        other_secret="asdf1234_interop-key-square_0002",
+        url="https://hooks.example.com/webhooks/square",
+    ),
+    "shopify": Provider(
+        sdk="shopify",
+        keys={
+            "verify": "hmac-sha256",
+            "signature": "header:X-Shopify-Hmac-SHA256 base64",
+            "signed": "{body}",
+            "event_id": "header:X-Shopify-Webhook-Id",
+        },
+        secret="shpss_interop_secret_000000000001",
+        other_secret="shpss_interop_secret_000000000002",
+        headers={
+            "X-Shopify-Webhook-Id": "b54557e4-bdd9-4b37-8a5f-{n:012}",
+            "X-Shopify-Topic": "orders/create",
+            "X-Shopify-Shop-Domain": "interop.myshopify.com",
+            "X-Shopify-API-Version": "2025-07",
+        },
+    ),
+    "paddle": Provider(
+        sdk="paddle",
+        keys={
+            "verify": "hmac-sha256",
+            "signature": "header:Paddle-Signature split semicolon prefix h1= hex",
+            "timestamp": "item ts= s",
+            "tolerance": "5s",
+            "signed": "{ts}:{body}",
+            "event_id": "body:/event_id",
+        },
+        secret="pdl_ntfset_interop_secret_0001",
+        other_secret="pdl_ntfset_interop_secret_0002",
+        window=5,
+        ahead=3,
     ),
 }
 
@@ -82,16 +158,18 @@ class Senders:
     def headers(self, name, n, body, secret=None, at=None):
         """The headers of a correct request with these bytes."""
         provider = PROVIDERS[name]
-        at = int(time.time()) if at is None else at
-        signed = self.sdks.sign(provider.sdk, body, secret=secret or provider.secret, time=at, id=f"msg_{n}")
+        at = int(time.time()) + provider.ahead if at is None else at
+        more = {"secret": secret or provider.secret, "time": at, "id": f"msg_{n}", "url": provider.url}
+        signed = self.sdks.sign(provider.sdk, body, **more)
         return {**{header: value.format(n=n) for header, value in provider.headers.items()}, **signed}
 
-    def judge(self, name, body, headers):
+    def judge(self, name, body, headers, query=""):
         """The SDK in the place of inboxd."""
-        return self.sdks.verify(PROVIDERS[name].sdk, body, headers, secret=PROVIDERS[name].secret)
+        provider = PROVIDERS[name]
+        return self.sdks.verify(provider.sdk, body, headers, secret=provider.secret, url=provider.url + query)
 
-    def post(self, name, body, headers):
-        answer = self.daemon.post(name, body, headers, sign=False)
+    def post(self, name, body, headers, query=""):
+        answer = self.daemon.post(name, body, headers, sign=False, query=query)
         return answer.status, answer.text
 
     def stored(self, name):
@@ -180,6 +258,16 @@ def test_an_altered_header_is_refused_by_both(senders, name, header):
     headers[header] = value[:-1] + ("0" if value[-1] != "0" else "1")
     assert not senders.judge(name, body, headers)
     assert senders.post(name, body, headers) == (401, "bad signature")
+    assert senders.stored(name) == before
+
+
+@pytest.mark.parametrize("name", [name for name, p in PROVIDERS.items() if p.url])
+def test_another_address_is_refused_by_both(senders, name):
+    before, n = senders.stored(name), senders.number()
+    body = body_of(n)
+    headers = senders.headers(name, n, body)
+    assert not senders.judge(name, body, headers, query="?shop=7")
+    assert senders.post(name, body, headers, query="?shop=7") == (401, "bad signature")
     assert senders.stored(name) == before
 
 
