@@ -224,7 +224,10 @@ def test_a10_names_of_headers_in_any_case(pg, inboxd):
 
 
 def test_a11_chunked_bodies(pg, inboxd):
+    sent = []
+
     def post(client, body, coded, **headers):
+        sent.append(body)
         client.send(signed_head(body, length=False, **{"Transfer-Encoding": "chunked", **headers}) + coded)
         return client.read().text
 
@@ -245,6 +248,8 @@ def test_a11_chunked_bodies(pg, inboxd):
         assert pg.column("select event_id from inboxd.ledger order by 1") == [
             "a11-bytes", "a11-extension", "a11-one", "a11-trailer",
         ]  # fmt: skip
+        assert [bytes(body) for body in pg.column("select body from webhook_inbox order by id")] == sent
+        assert daemon.post("h", sent[0]).text == "dup"  # with a length: the same event
 
 
 def test_a12_size_without_a_length(pg, inboxd):
