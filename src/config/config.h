@@ -35,7 +35,6 @@ struct listen_address {
 };
 
 enum order { ORDER_NONE, ORDER_SERIAL, ORDER_STRICT };
-enum body_format { FORMAT_JSON, FORMAT_FORM, FORMAT_RAW };
 
 /* One line `on PATTERN = ACTIONS`; pattern NULL for the plain `on`. */
 struct route_config {
@@ -72,8 +71,8 @@ struct provider_config {
 
     /* Identity and content: texts of the sources grammar. */
     struct setting event_id, event_type, key;
+    struct setting format;
     enum order order;
-    enum body_format format;
     int64_t max_body;       /* bytes */
     int64_t ack_timeout_ms; /* never more than the daemon's */
 

@@ -22,7 +22,6 @@ static const struct key_word log_levels[] = {
     {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN}, {"error", LOG_ERROR}, {NULL, 0}};
 static const struct key_word orders[] = {
     {"serial", ORDER_SERIAL}, {"strict", ORDER_STRICT}, {"none", ORDER_NONE}, {NULL, 0}};
-static const struct key_word formats[] = {{"json", FORMAT_JSON}, {"raw", FORMAT_RAW}, {NULL, 0}};
 
 /* One row: section, name, type, default, help, and members of struct key by name. */
 #define KEY(in, key, kind, text, line, ...)                                                        \
@@ -123,9 +122,9 @@ const struct key key_table[] = {
     KEY(PROVIDER, order, WORD, "serial with a key, none without",
         "What happens to the events of a key when one fails.",
         IN_PROVIDER(order), .words = orders, .flags = KEY_COMPUTED),
-    KEY(PROVIDER, format, WORD, "json",
-        "What a body has to be.",
-        IN_PROVIDER(format), .words = formats),
+    KEY(PROVIDER, format, SETTING, "json",
+        "What a body has to be, and where its JSON is.",
+        IN_PROVIDER(format)),
     KEY(PROVIDER, max_body, SIZE, "that of [inboxd]",
         "The largest body that is accepted from this provider.",
         IN_PROVIDER(max_body), .min = KIB, .max = 128 * MIB, .flags = KEY_COMPUTED),

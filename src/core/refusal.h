@@ -10,6 +10,9 @@ enum refusal {
     REFUSAL_NONE,
     REFUSAL_BAD_REQUEST,          /* ambiguous framing: 400, the connection closes */
     REFUSAL_INVALID_JSON,         /* 400 */
+    REFUSAL_INVALID_FORM,         /* 400 */
+    REFUSAL_MISSING_FORM_FIELD,   /* 400 */
+    REFUSAL_INVALID_ENCODING,     /* 400: not what Content-Encoding says */
     REFUSAL_MISSING_EVENT_ID,     /* 400 */
     REFUSAL_MISSING_CHALLENGE,    /* 400: a handshake's request without its parameter */
     REFUSAL_BAD_CHALLENGE,        /* 400: not decodable, too long, twice */

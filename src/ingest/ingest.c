@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "ingest/path.h"
+#include "provider/encoding.h"
 
 #define SWEEP_MS 50
 #define REFUSALS_SWEEP_MS 10000
@@ -19,6 +20,7 @@
 struct intake {
     struct store_item item; /* first: what the writer sees */
     struct http_request *request;
+    struct request view; /* the same as providers see it */
     struct ingest *ingest;
     struct snapshot *snapshot; /* a reference */
     size_t provider;           /* index */
@@ -92,14 +94,20 @@ static void refuse(struct intake *intake, enum refusal refusal)
 
 /* ---- the header ---- */
 
-static bool is_encoded(const struct http_request *request)
+static void view_request(const struct http_request *from, struct str query, struct request *to)
 {
-    for (size_t i = 0; i < request->header_count; i++)
-        if (str_equal_nocase(request->headers[i].name, STR("content-encoding")) &&
-            request->headers[i].value.len > 0 &&
-            !str_equal_nocase(request->headers[i].value, STR("identity")))
-            return true;
-    return false;
+    struct header *headers =
+        arena_alloc(from->arena, (from->header_count + 1) * sizeof(struct header));
+
+    for (size_t i = 0; i < from->header_count; i++)
+        headers[i] = (struct header){from->headers[i].name, from->headers[i].value};
+    *to = (struct request){.method = from->method,
+                           .target = from->target,
+                           .query = query,
+                           .headers = headers,
+                           .header_count = from->header_count,
+                           .source_ip = from->source_ip,
+                           .received_us = from->received_us};
 }
 
 static void on_head(void *argument, struct http_request *request)
@@ -129,7 +137,8 @@ static void on_head(void *argument, struct http_request *request)
         return;
     }
     http_request_limit(request, (size_t)ingest->snapshot->config->providers[provider].max_body);
-    if (is_encoded(request))
+    view_request(request, path.query, &intake->view);
+    if (encoding_of(&intake->view) == ENCODING_UNKNOWN)
         refuse(intake, REFUSAL_UNSUPPORTED_ENCODING);
 }
 
@@ -189,23 +198,6 @@ static void on_sweep(void *argument)
     }
 }
 
-static void view_request(const struct http_request *from, struct str query, struct request *to)
-{
-    struct header *headers =
-        arena_alloc(from->arena, (from->header_count + 1) * sizeof(struct header));
-
-    for (size_t i = 0; i < from->header_count; i++)
-        headers[i] = (struct header){from->headers[i].name, from->headers[i].value};
-    *to = (struct request){.method = from->method,
-                           .target = from->target,
-                           .query = query,
-                           .headers = headers,
-                           .header_count = from->header_count,
-                           .body = from->body,
-                           .source_ip = from->source_ip,
-                           .received_us = from->received_us};
-}
-
 static void answer_handshake(struct intake *intake, const struct handshake_reply *reply)
 {
     struct str provider = intake->snapshot->config->providers[intake->provider].name;
@@ -227,16 +219,15 @@ static void answer_handshake(struct intake *intake, const struct handshake_reply
 }
 
 /* Answers the request if it is a handshake. */
-static bool shake_hands(struct intake *intake, enum handshake_stage stage,
-                        const struct request *view)
+static bool shake_hands(struct intake *intake, enum handshake_stage stage)
 {
     struct str secret = STR_NONE;
     struct handshake_reply reply;
 
     if (stage == HANDSHAKE_AFTER_VERIFY)
         secret = provider_matched(intake->snapshot->providers[intake->provider]);
-    if (!handshakes_answer(handshakes_of(intake), stage, view, secret, intake->request->arena,
-                           &reply))
+    if (!handshakes_answer(handshakes_of(intake), stage, &intake->view, secret,
+                           intake->request->arena, &reply))
         return false;
     if (reply.refusal != REFUSAL_NONE)
         refuse(intake, reply.refusal);
@@ -248,22 +239,24 @@ static bool shake_hands(struct intake *intake, enum handshake_stage stage,
 /* From the bytes to an event. False: the request is answered. */
 static bool read_event(struct intake *intake)
 {
-    struct http_request *request = intake->request;
     struct provider *provider = intake->snapshot->providers[intake->provider];
-    struct request view;
+    struct provider_events events;
     enum refusal refusal;
     bool verified;
 
-    view_request(request, path_read(request->target).query, &view);
-    if (shake_hands(intake, HANDSHAKE_BEFORE_VERIFY, &view))
+    intake->view.body = intake->request->body;
+    if (shake_hands(intake, HANDSHAKE_BEFORE_VERIFY))
         return false;
-    refusal = provider_verify(provider, &view, &verified);
-    if (refusal == REFUSAL_NONE && shake_hands(intake, HANDSHAKE_AFTER_VERIFY, &view))
+    refusal = provider_verify(provider, &intake->view, &verified);
+    if (refusal == REFUSAL_NONE && shake_hands(intake, HANDSHAKE_AFTER_VERIFY))
         return false;
     if (refusal == REFUSAL_NONE)
-        refusal = provider_parse(provider, &view, verified, request->arena, &intake->item.event);
+        refusal =
+            provider_parse(provider, &intake->view, verified, intake->request->arena, &events);
     if (refusal != REFUSAL_NONE)
         refuse(intake, refusal);
+    else
+        intake->item.event = events.list[0];
     return refusal == REFUSAL_NONE;
 }
 

@@ -4,25 +4,8 @@
 
 #include <stdlib.h>
 
-#include "base/codec.h"
-#include "base/digest.h"
-#include "base/json.h"
-#include "provider/headers.h"
 #include "provider/identity.h"
-#include "provider/source.h"
-#include "verify/verify.h"
-
-struct provider {
-    const struct provider_config *config; /* borrowed */
-    struct verify_scheme *scheme;         /* NULL: verify = none */
-    struct handshakes *handshakes;
-    size_t matched;      /* which secret verified last; secret_count: none */
-    struct arena *arena; /* sources and pointers */
-    const struct source *event_id, *event_type, *key;
-    struct pointer_list pointers;
-    struct json_paths *paths; /* NULL: no source reads the body */
-    struct buf headers;       /* scratch, used again for every request */
-};
+#include "provider/parts.h"
 
 /* ---- compiling ---- */
 
@@ -124,6 +107,33 @@ static const struct source *compile_source(struct provider *provider, const char
     return source;
 }
 
+/* Whether `source` can find anything in what the format leaves to be read. */
+static bool is_readable(const struct provider *provider, const struct source *source)
+{
+    bool only_raw = provider->format.plain == FORMAT_RAW && !provider->format.form;
+
+    return !only_raw || !source_needs_body(source);
+}
+
+static bool compile_format(struct provider *provider, struct mistakes *mistakes)
+{
+    const struct provider_config *config = provider->config;
+    struct err err = {0};
+
+    if (format_parse(config->format.text, &provider->format, &err) < 0) {
+        mistakes_add(mistakes, config->format.file, config->format.line,
+                     "provider \"%.*s\": format: %s", STR_ARG(config->name), err.text);
+        return false;
+    }
+    if (!provider->event_id || is_readable(provider, provider->event_id))
+        return true;
+    mistakes_add(mistakes, config->event_id.file, config->event_id.line,
+                 "provider \"%.*s\": event_id: with format = raw a body has no members; write "
+                 "header:NAME, query:NAME or sha256",
+                 STR_ARG(config->name));
+    return false;
+}
+
 static bool compile_sources(struct provider *provider, struct mistakes *mistakes)
 {
     const struct provider_config *config = provider->config;
@@ -162,6 +172,7 @@ struct provider *provider_new(const struct provider_config *config, struct mista
     provider->arena = arena_new(1024);
     buf_init(&provider->headers, BUF_NO_CAP);
     well = compile_sources(provider, mistakes);
+    well = compile_format(provider, mistakes) && well;
     if (signs)
         provider->scheme = compile_scheme(config, mistakes);
     provider->handshakes = handshakes_new(config, mistakes);
@@ -226,71 +237,14 @@ struct str provider_matched(const struct provider *provider)
                : STR_NONE;
 }
 
-/* The body as the provider's format has it: what its pointers name, and the text for `payload`. */
-static enum refusal read_body(const struct provider *provider, const struct request *request,
-                              struct json_value *values, struct event *event, struct arena *arena)
-{
-    struct json_scan scan;
-
-    if (provider->config->format != FORMAT_JSON)
-        return REFUSAL_NONE;
-    if (!json_scan(request->body, provider->paths, JSON_DEPTH_DEFAULT, &scan,
-                   provider->paths ? values : NULL))
-        return REFUSAL_INVALID_JSON;
-    event->has_payload = true;
-    event->payload_repaired = scan.needs_repair;
-    if (scan.needs_repair)
-        event->document = json_repair(scan.value.text, arena);
-    else if (scan.had_bom)
-        event->document = scan.value.text;
-    return REFUSAL_NONE;
-}
-
-static struct str optional_value(const struct source *source, const struct source_input *input)
-{
-    return source ? source_value(source, input) : STR_NONE;
-}
-
-enum refusal provider_parse(struct provider *provider, const struct request *request, bool verified,
-                            struct arena *arena, struct event *event)
-{
-    struct json_value values[JSON_PATHS_MAX];
-    char sha256_hex[CODEC_HEX_SIZE(EVENT_SHA256_SIZE)];
-    struct event read = {.provider = provider->config->name,
-                         .body = request->body,
-                         .source_ip = request->source_ip,
-                         .signature_verified = verified};
-    struct source_input input = {.request = request, .arena = arena};
-    enum refusal refusal = read_body(provider, request, values, &read, arena);
-
-    if (refusal != REFUSAL_NONE)
-        return refusal;
-    digest_sha256(request->body, read.body_sha256);
-    codec_hex_encode(read.body_sha256, EVENT_SHA256_SIZE, sha256_hex);
-    input.body_sha256_hex = arena_copy(arena, str_from(sha256_hex));
-    input.values = read.has_payload ? values : NULL;
-    read.id = source_value(provider->event_id, &input);
-    if (!read.id.ptr)
-        return REFUSAL_MISSING_EVENT_ID;
-    read.type = optional_value(provider->event_type, &input);
-    read.key = optional_value(provider->key, &input);
-    buf_clear(&provider->headers);
-    headers_put_json(request, provider->scheme, &provider->headers);
-    read.headers = arena_copy(arena, buf_str(&provider->headers));
-    read.class = WORK_SQL;
-    read.ordered = false; /* until lanes are claimed: keys are kept, and run like all others */
-    *event = read;
-    return REFUSAL_NONE;
-}
-
 enum refusal provider_read(struct provider *provider, const struct request *request,
-                           struct arena *arena, struct event *event)
+                           struct arena *arena, struct provider_events *events)
 {
     bool verified = false;
     enum refusal refusal = provider_verify(provider, request, &verified);
 
     return refusal != REFUSAL_NONE ? refusal
-                                   : provider_parse(provider, request, verified, arena, event);
+                                   : provider_parse(provider, request, verified, arena, events);
 }
 
 int provider_sign(struct provider *provider, struct request *request, int64_t age_s, bool bad,

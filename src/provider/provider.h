@@ -24,15 +24,20 @@ const struct provider_config *provider_config(const struct provider *provider);
 
 /* What proves the endpoint to the provider; as long as the provider. */
 const struct handshakes *provider_handshakes(const struct provider *provider);
+/* What a request holds, in the order in which it was received. */
+struct provider_events {
+    struct event *list; /* in the arena; borrows from request, provider and arena */
+    size_t count;
+};
 
 /* What a provider's events are not yet: `ordered` is false for all of them until lanes are claimed;
  * the key is kept all the same.
  *
  * Checks in the contract's order: signature header there, signature, timestamp window, format,
- * identity. REFUSAL_NONE: *event is set; it borrows from `request`, `provider` and `arena`.
- * Otherwise *event is untouched. */
+ * identity. A body that is encoded is inflated after it was verified, up to the provider's
+ * max_body. REFUSAL_NONE: *events is set. Otherwise it is untouched. */
 enum refusal provider_read(struct provider *provider, const struct request *request,
-                           struct arena *arena, struct event *event);
+                           struct arena *arena, struct provider_events *events);
 
 /* The two halves of provider_read, for diagnosis and release from quarantine. */
 enum refusal provider_verify(struct provider *provider, const struct request *request,
@@ -40,7 +45,7 @@ enum refusal provider_verify(struct provider *provider, const struct request *re
 /* The secret that verified the request which provider_verify() judged last; ptr NULL: none. */
 struct str provider_matched(const struct provider *provider);
 enum refusal provider_parse(struct provider *provider, const struct request *request, bool verified,
-                            struct arena *arena, struct event *event);
+                            struct arena *arena, struct provider_events *events);
 
 /* Signs `body` as the provider itself would, for `inboxctl send`: appends the headers to be sent.
  * `age_s`: how old the timestamp is to be. `bad`: sign wrongly on purpose. ERR_NEVER where the

@@ -188,12 +188,19 @@ const struct source *source_new(struct str text, struct pointer_list *pointers, 
     }
 }
 
-bool source_reads_body(const struct source *source)
+bool source_needs_body(const struct source *source)
 {
-    for (size_t i = 0; source && i < source->count; i++)
-        if (source->terms[i].kind == TERM_BODY)
-            return true;
-    return false;
+    bool needs = false;
+
+    for (size_t i = 0; i < source->count; i++) {
+        if (!source->terms[i].joined) {
+            if (i > 0 && !needs)
+                return false;
+            needs = false;
+        }
+        needs = needs || source->terms[i].kind == TERM_BODY;
+    }
+    return needs;
 }
 
 bool source_header_name(const struct source *source, size_t i, struct str *name)

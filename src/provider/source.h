@@ -41,8 +41,8 @@ struct source_input {
 const struct source *source_new(struct str text, struct pointer_list *pointers, struct arena *arena,
                                 struct err *err);
 
-/* Whether any source reads the body's members. */
-bool source_reads_body(const struct source *source);
+/* Whether nothing can be found without members of a body: all alternatives read one. */
+bool source_needs_body(const struct source *source);
 
 /* The i-th header that it reads; false: it reads no more. */
 bool source_header_name(const struct source *source, size_t i, struct str *name);

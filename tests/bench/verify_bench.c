@@ -75,9 +75,9 @@ static void stripe_body(struct buf *out)
 static void read_all(struct subject *subject)
 {
     struct arena *arena = arena_new(4096);
-    struct event event;
+    struct provider_events events;
 
-    if (provider_read(subject->provider, &subject->request, arena, &event) != REFUSAL_NONE)
+    if (provider_read(subject->provider, &subject->request, arena, &events) != REFUSAL_NONE)
         abort();
     arena_free(arena);
 }
@@ -93,9 +93,9 @@ static void only_verify(struct subject *subject)
 static void only_parse(struct subject *subject)
 {
     struct arena *arena = arena_new(4096);
-    struct event event;
+    struct provider_events events;
 
-    if (provider_parse(subject->provider, &subject->request, true, arena, &event) != REFUSAL_NONE)
+    if (provider_parse(subject->provider, &subject->request, true, arena, &events) != REFUSAL_NONE)
         abort();
     arena_free(arena);
 }

@@ -83,7 +83,8 @@ def test_refusals_have_their_status_text_and_result(pg, inboxd):
     stale = sign.stripe_headers(event("e"), t=int(time.time()) - 3600)
     assert refused("s", event("e"), stale) == (401, "stale timestamp")
     assert refused("nobody", event("e")) == (404, "unknown provider")
-    assert refused("h", event("e"), {"Content-Encoding": "gzip"}) == (415, "unsupported content encoding")
+    assert refused("h", event("e"), {"Content-Encoding": "gzip"}) == (400, "invalid content encoding")
+    assert refused("h", event("e"), {"Content-Encoding": "gzip"}, signed=False) == (401, "missing signature")
     assert refused("h", event("e"), {"Content-Encoding": "br"}) == (415, "unsupported content encoding")
     assert count(pg) == 0
     assert daemon.post("h", event("e"), {"Content-Encoding": "identity"}).status == 200

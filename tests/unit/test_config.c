@@ -87,7 +87,7 @@ static void test_provider_defaults(void **state)
     assert_int_equal(p->tolerance_ms, 300000);
     assert_int_equal(p->secret_count, 0);
     assert_int_equal(p->order, ORDER_NONE);
-    assert_int_equal(p->format, FORMAT_JSON);
+    assert_true(str_is(p->format.text, "json"));
     assert_int_equal(p->max_body, 2 * 1048576);
     assert_int_equal(p->route_count, 1);
     assert_null(p->routes[0].pattern.text.ptr);

@@ -152,7 +152,6 @@ static const struct {
      "5: order: there is no key to order by; write key = SOURCE, or order = none\n"},
     {PROVIDER NONE "order = strickt\n",
      "5: order: \"strickt\" is unknown; write serial, strict or none\n"},
-    {PROVIDER NONE "format = form\n", "5: format: \"form\" is unknown; write json or raw\n"},
     {PROVIDER NONE SECRET, "5: warning: secret: the secret stands in the configuration; "
                            "file:/PATH, env:NAME or credential:NAME keep it apart\n"
                            "5: warning: secret: with verify = none it is not used\n"},

@@ -313,9 +313,13 @@ static void test_who_reads_the_body(void **state)
     struct err err = {0};
 
     (void)state;
-    assert_true(source_reads_body(source_new(STR("sha256 | body:/a"), &pointers, arena, &err)));
-    assert_false(source_reads_body(source_new(STR("header:A + 'b'"), &pointers, arena, &err)));
-    assert_false(source_reads_body(NULL));
+    assert_true(source_needs_body(source_new(STR("body:/a"), &pointers, arena, &err)));
+    assert_true(
+        source_needs_body(source_new(STR("body:/a | 'x' + body:/b"), &pointers, arena, &err)));
+    assert_false(source_needs_body(source_new(STR("sha256 | body:/a"), &pointers, arena, &err)));
+    assert_false(
+        source_needs_body(source_new(STR("body:/a + 'c' | header:A"), &pointers, arena, &err)));
+    assert_false(source_needs_body(source_new(STR("header:A + 'b'"), &pointers, arena, &err)));
     arena_free(arena);
 }
 

@@ -223,13 +223,13 @@ static bool is_valid(const json_t *vector, struct str section)
     struct provider *provider = config ? provider_new(&config->providers[0], mistakes) : NULL;
     struct arena *arena = arena_new(1024);
     static struct call call;
-    struct event event;
+    struct provider_events events;
     bool valid = false;
 
     if (provider) {
         read_call(vector, &call);
-        valid = provider_read(provider, &call.request, arena, &event) == REFUSAL_NONE;
-        assert_true(!valid || event.signature_verified);
+        valid = provider_read(provider, &call.request, arena, &events) == REFUSAL_NONE;
+        assert_true(!valid || events.list[0].signature_verified);
     } else if (json_string_value(json_object_get(vector, "secret"))[0]) {
         show(text_of(vector, "id"), mistakes);
         fail();

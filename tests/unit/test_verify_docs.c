@@ -125,7 +125,7 @@ static void play(const struct config *config, struct str text, bool refused, boo
     struct test_request test;
     struct provider *provider;
     enum refusal refusal;
-    struct event event;
+    struct provider_events events;
     struct str name;
     bool verified;
 
@@ -134,11 +134,11 @@ static void play(const struct config *config, struct str text, bool refused, boo
     provider = provider_new(config_provider(config, name), mistakes);
     assert_no_mistakes(mistakes);
     assert_non_null(provider);
-    refusal = provider_read(provider, &test.request, arena, &event);
+    refusal = provider_read(provider, &test.request, arena, &events);
     if (refusal != (refused ? REFUSAL_BAD_SIGNATURE : REFUSAL_NONE))
         fail_msg("%.*s: %s", STR_ARG(name), refusal_info(refusal)->text);
     if (!refused)
-        assert_true(event.signature_verified && event.id.len > 0);
+        assert_true(events.list[0].signature_verified && events.list[0].id.len > 0);
     /* With another body it is refused, or lacks what is looked for in it. */
     test.request.body = request_keep(&test, STR("{}"));
     refusal = provider_verify(provider, &test.request, &verified);

@@ -1,0 +1,34 @@
+/* The setting `format`: what a body is, and where its JSON is.
+ *
+ *     json             the body
+ *     form             an object made of the fields of a form
+ *     form:FIELD       the content of that field
+ *     raw              nowhere: any bytes
+ *     json | form...   a form where Content-Type says that it is one, else the other; so with raw
+ *
+ * Immutable, any thread. */
+#ifndef PROVIDER_FORMAT_H
+#define PROVIDER_FORMAT_H
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "core/refusal.h"
+#include "core/request.h"
+
+enum format_kind { FORMAT_NONE, FORMAT_JSON, FORMAT_FORM, FORMAT_RAW };
+
+struct format {
+    enum format_kind plain; /* FORMAT_JSON, FORMAT_RAW, or FORMAT_NONE: always a form */
+    bool form;
+    struct str field; /* of a form; ptr NULL: all of them */
+};
+
+/* ERR_INPUT with what would be right. The field borrows `text`. */
+int format_parse(struct str text, struct format *format, struct err *err) MUST_CHECK;
+
+/* The JSON text of a body whose text (without its encoding) is `text`; not yet known to be JSON.
+ * ptr NULL: a raw body has none. It is `text` itself or lives in `arena`. */
+enum refusal format_read(const struct format *format, const struct request *request,
+                         struct str text, struct arena *arena, struct str *json);
+
+#endif

@@ -1,0 +1,24 @@
+/* Inside provider/ only: what a provider is made of. */
+#ifndef PROVIDER_PARTS_H
+#define PROVIDER_PARTS_H
+
+#include "base/buf.h"
+#include "provider/format.h"
+#include "provider/provider.h"
+#include "provider/source.h"
+#include "verify/verify.h"
+
+struct provider {
+    const struct provider_config *config; /* borrowed */
+    struct verify_scheme *scheme;         /* NULL: verify = none */
+    struct handshakes *handshakes;
+    size_t matched;      /* which secret verified last; secret_count: none */
+    struct arena *arena; /* sources and pointers */
+    struct format format;
+    const struct source *event_id, *event_type, *key;
+    struct pointer_list pointers;
+    struct json_paths *paths; /* NULL: no source reads the body */
+    struct buf headers;       /* scratch, used again for every request */
+};
+
+#endif
