@@ -17,8 +17,6 @@
 #include "config/presets.h"
 #include "provider/provider.h"
 
-#define URL "https://hooks.example.com/webhooks/p"
-
 static char secret_file[] = "/tmp/inboxd_presets_XXXXXX";
 
 static int make_secret_file(void **state)
@@ -36,20 +34,21 @@ static int remove_secret_file(void **state)
 }
 
 /* What a sender of that kind might hand out. */
-static void write_secret(struct str encoding)
+static void write_secret(struct str scheme, struct str encoding)
 {
     static const char *const secrets[][2] = {
         {"", "0123456789abcdef0123456789abcdef"},
+        {"", "user:0123456789abcdef"},
         {"hex", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"},
         {"base64", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="},
         {"whsec", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="},
     };
-    const char *secret = secrets[0][1];
+    const char *secret = secrets[str_is(scheme, "basic") ? 1 : 0][1];
     FILE *file = fopen(secret_file, "w");
 
     assert_non_null(file);
     for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
-        if (str_is(encoding, secrets[i][0]))
+        if (encoding.len > 0 && str_is(encoding, secrets[i][0]))
             secret = secrets[i][1];
     assert_true(fputs(secret, file) >= 0);
     assert_int_equal(fclose(file), 0);
@@ -60,12 +59,26 @@ static bool says(const struct preset *preset, const char *text)
     return memmem(preset->text.ptr, preset->text.len, text, strlen(text)) != NULL;
 }
 
+/* The three lines, and those that the preset says it needs besides; all secrets are one file. */
 static void put_section(struct buf *out, const struct preset *preset)
 {
+    static const char mark[] = "\n# Also needs: ";
+    struct str rest = preset->text;
+    const char *found;
+
     buf_printf(out, "[provider p]\nverify = %.*s\nsecret = file:%s\non = ignore\n",
                STR_ARG(preset->name), secret_file);
-    if (says(preset, "\n# Also needs: public_url\n"))
-        buf_printf(out, "public_url = " URL "\n");
+    while ((found = memmem(rest.ptr, rest.len, mark, sizeof(mark) - 1))) {
+        const char *line = found + sizeof(mark) - 1;
+        size_t len = strcspn(line, "\n"), key = strcspn(line, " ");
+
+        if (memmem(line, len, "= file:", 7))
+            buf_printf(out, "%.*s = file:%s\n", (int)key, line, secret_file);
+        else
+            buf_printf(out, "%.*s\n", (int)len, line);
+        rest.len -= (size_t)(line + len - rest.ptr);
+        rest.ptr = line + len;
+    }
 }
 
 static void assert_no_mistakes(const struct preset *preset, const struct mistakes *mistakes)
@@ -89,7 +102,7 @@ static void check_section(const struct preset *preset, struct str section)
     assert_non_null(config);
     assert_true(str_equal(config->providers[0].preset, preset->name));
     assert_true(str_equal(config->providers[0].verify.text, preset_scheme(preset)));
-    write_secret(config->providers[0].secret_encoding.text);
+    write_secret(preset_scheme(preset), config->providers[0].secret_encoding.text);
     config_unref(config);
     config = config_parse("presets.conf", section, mistakes);
     provider = provider_new(&config->providers[0], mistakes);
@@ -109,7 +122,7 @@ static void test_every_preset_is_enough(void **state)
 
         buf_init(&section, BUF_NO_CAP);
         put_section(&section, &preset);
-        write_secret(STR(""));
+        write_secret(preset_scheme(&preset), STR(""));
         check_section(&preset, buf_str(&section));
         buf_release(&section);
     }
@@ -188,7 +201,7 @@ static void test_ack_timeout(void **state)
                                 cases[i].inboxd, cases[i].section, secret_file);
         struct config *config;
 
-        write_secret(STR(""));
+        write_secret(STR(""), STR(""));
         config = config_parse("ack.conf", str_from(text), mistakes);
         assert_non_null(config);
         assert_int_equal(config->providers[0].ack_timeout_ms, cases[i].ms);
