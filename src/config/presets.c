@@ -5,8 +5,9 @@
 
 #define SUFFIX_LEN 5 /* ".conf" */
 
-const char *const verify_schemes[] = {"hmac-sha1", "hmac-sha256", "hmac-sha512", "sha256",
-                                      "token",     "basic",       "none",        NULL};
+const char *const verify_schemes[] = {
+    "hmac-sha1",  "hmac-sha256", "hmac-sha512", "sha256", "ed25519", "ecdsa-p256-sha256",
+    "rsa-sha256", "token",       "basic",       "none",   NULL};
 
 size_t presets_count(void)
 {

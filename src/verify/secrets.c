@@ -2,14 +2,37 @@
 #include <stdlib.h>
 
 #include "base/codec.h"
+#include "verify/key.h"
 #include "verify/scheme.h"
 
 #define SECRET_MIN 8 /* bytes of a decoded one; less is a mistake, not a key */
 
+#define KEYED_ENCODINGS "raw, hex, base64, whsec or jwk"
+
 static bool encoding_known(struct str encoding)
 {
     return str_is(encoding, "raw") || str_is(encoding, "hex") || str_is(encoding, "base64") ||
-           str_is(encoding, "whsec");
+           str_is(encoding, "whsec") || str_is(encoding, "jwk");
+}
+
+/* Whether a text that is to be used as it is shows that it is a public key, which everybody may
+ * know: a sender's page that offers both is easily mistaken. */
+static bool is_public(struct str text)
+{
+    return str_starts(text, STR("-----BEGIN ")) || str_starts(text, STR("whpk_"));
+}
+
+static struct secret *take_raw(struct str text, struct err *err)
+{
+    if (text.len == 0)
+        err_set(err, ERR_INPUT, "is empty, so anybody could sign");
+    else if (is_public(text))
+        err_set(err, ERR_INPUT,
+                "is a public key, with which anybody could sign; write verify = ed25519, "
+                "ecdsa-p256-sha256 or rsa-sha256 where the sender has the private one");
+    else
+        return secret_new(text);
+    return NULL;
 }
 
 /* Base64 as people paste it: either alphabet, padding or not. "whsec": the prefix may be there or
@@ -32,11 +55,10 @@ static struct secret *secret_decode(struct str encoding, struct str text, struct
     struct secret *secret = NULL;
     ssize_t len;
 
-    if (!encoding.ptr || str_is(encoding, "raw")) {
-        if (text.len == 0)
-            err_set(err, ERR_INPUT, "is empty, so anybody could sign");
-        return text.len == 0 ? NULL : secret_new(text);
-    }
+    if (!encoding.ptr || str_is(encoding, "raw"))
+        return take_raw(text, err);
+    if (str_is(encoding, "jwk"))
+        return verify_key_read_oct(text, err);
     if (!str_is(encoding, "whsec") && str_starts(text, STR("whsec_"))) {
         err_set(err, ERR_INPUT, "begins with \"whsec_\"; write secret_encoding = whsec");
         return NULL;
@@ -60,7 +82,11 @@ void secrets_compile(struct secrets *secrets, const struct verify_spec *spec,
 {
     *secrets = (struct secrets){NULL, 0};
     if (spec->secret_encoding.ptr && !encoding_known(spec->secret_encoding)) {
-        scheme_mistake(mistakes, VERIFY_SECRET_ENCODING, 0, "is one of raw, hex, base64, whsec");
+        scheme_mistake(mistakes, VERIFY_SECRET_ENCODING, 0,
+                       verify_key_encoding(spec->secret_encoding)
+                           ? "is how a public key is written, with which anybody could sign; a "
+                             "secret is written as " KEYED_ENCODINGS
+                           : "is one of " KEYED_ENCODINGS);
         return;
     }
     if (spec->secret_count == 0)

@@ -107,34 +107,45 @@ static bool encoding_parse(struct str word, enum encoding *encoding)
     return false;
 }
 
-int signature_parse(struct signed_scheme *scheme, struct str text, struct err *err)
+/* One word behind the place; what it takes is taken from `rest`. */
+static int option_parse(struct signed_scheme *scheme, struct signature_rule *rule, struct str word,
+                        struct str *rest, struct err *err)
 {
-    struct signature_rule *rule = &scheme->signature;
-    struct str rest = text, word = scheme_word(&rest);
+    if (str_is(word, "split"))
+        return split_parse(scheme_word(rest), &rule->split, err);
+    if (str_is(word, "prefix")) {
+        rule->prefix = arena_copy(scheme->arena, scheme_word(rest));
+        return rule->prefix.ptr ? 0 : err_set(err, ERR_INPUT, "prefix wants a text");
+    }
+    if (str_is(word, "repeat")) {
+        rule->repeat = true;
+        return str_is(scheme_word(rest), "any")
+                   ? 0
+                   : err_set(err, ERR_INPUT, "repeat is written \"repeat any\"");
+    }
+    return err_set(err, ERR_INPUT,
+                   "cannot use \"%.*s\"; after the place come split CH, prefix TEXT, repeat any, "
+                   "and hex, base64 or base64url",
+                   STR_ARG(word));
+}
+
+/* One place and how it is written, up to a "|" or the end; *more: a "|" was there. */
+static int rule_parse(struct signed_scheme *scheme, struct signature_rule *rule, struct str *rest,
+                      bool *more, struct err *err)
+{
+    struct str word = scheme_word(rest);
     bool encoded = false;
 
+    *more = false;
     if (place_parse(scheme, word, &rule->place, err) < 0)
         return -1;
-    while ((word = scheme_word(&rest)).ptr) {
-        if (str_is(word, "split")) {
-            if (split_parse(scheme_word(&rest), &rule->split, err) < 0)
-                return -1;
-        } else if (str_is(word, "prefix")) {
-            rule->prefix = arena_copy(scheme->arena, scheme_word(&rest));
-            if (!rule->prefix.ptr)
-                return err_set(err, ERR_INPUT, "prefix wants a text");
-        } else if (str_is(word, "repeat")) {
-            if (!str_is(scheme_word(&rest), "any"))
-                return err_set(err, ERR_INPUT, "repeat is written \"repeat any\"");
-            rule->repeat = true;
-        } else if (encoding_parse(word, &rule->encoding)) {
+    while (!*more && (word = scheme_word(rest)).ptr) {
+        if (str_is(word, "|"))
+            *more = true;
+        else if (encoding_parse(word, &rule->encoding))
             encoded = true;
-        } else {
-            return err_set(err, ERR_INPUT,
-                           "cannot use \"%.*s\"; after the place come split CH, prefix TEXT, "
-                           "repeat any, and hex, base64 or base64url",
-                           STR_ARG(word));
-        }
+        else if (option_parse(scheme, rule, word, rest, err) < 0)
+            return -1;
     }
     if (!encoded)
         return err_set(err, ERR_INPUT,
@@ -142,14 +153,29 @@ int signature_parse(struct signed_scheme *scheme, struct str text, struct err *e
     return 0;
 }
 
-bool signature_items(const struct signature_rule *rule, struct str value,
-                     bool (*each)(void *argument, struct str item), void *argument)
+int signature_parse(struct signed_scheme *scheme, struct str text, struct err *err)
+{
+    struct str rest = text;
+    bool more = true;
+
+    while (more) {
+        if (scheme->signature_count == SIGNATURE_PLACES_MAX)
+            return err_set(err, ERR_INPUT, "has more than %d places", SIGNATURE_PLACES_MAX);
+        if (rule_parse(scheme, &scheme->signatures[scheme->signature_count], &rest, &more, err) < 0)
+            return -1;
+        scheme->signature_count++;
+    }
+    return 0;
+}
+
+bool signature_items(const struct signature_rule *rule, struct str value, signature_visitor *visit,
+                     void *argument)
 {
     while (value.ptr) {
         const char *end = rule->split ? memchr(value.ptr, rule->split, value.len) : NULL;
         struct str item = {value.ptr, end ? (size_t)(end - value.ptr) : value.len};
 
-        if (each(argument, str_trim(item)))
+        if (visit(argument, rule, str_trim(item)))
             return true;
         if (!end)
             break;
@@ -159,22 +185,22 @@ bool signature_items(const struct signature_rule *rule, struct str value,
     return false;
 }
 
-bool signature_decode(const struct signature_rule *rule, struct str item, unsigned char *out,
-                      size_t size)
+size_t signature_decode(const struct signature_rule *rule, struct str item, unsigned char *out,
+                        size_t max)
 {
     ssize_t len;
 
     if (rule->prefix.ptr && !str_starts(item, rule->prefix))
-        return false;
+        return 0;
     item.ptr += rule->prefix.len;
     item.len -= rule->prefix.len;
     if (rule->encoding == ENCODING_HEX)
-        len = codec_hex_decode(item, out, size);
+        len = codec_hex_decode(item, out, max);
     else
         len = codec_base64_decode(item,
                                   rule->encoding == ENCODING_BASE64URL
                                       ? BASE64_URL | BASE64_PADDING_OPTIONAL
                                       : BASE64_STRICT,
-                                  out, size);
-    return len == (ssize_t)size;
+                                  out, max);
+    return len < 0 ? 0 : (size_t)len;
 }

@@ -1,12 +1,29 @@
-/* The template scheme: a keyed digest over what `signed =` says. Its compiled parts, shared by its
- * files: signed_compile.c makes it, signed.c judges, signed_sender.c signs; template.c, signature.c
- * and timestamp.c each read one setting. */
+/* The template scheme: a keyed digest or a public key's signature over what `signed =` says. Its
+ * compiled parts, shared by its files: signed_compile.c makes it; signed.c judges, with
+ * signed_public.c for public keys and signed_places.c for what is read from a request;
+ * signed_sender.c signs; template.c, signature.c and timestamp.c each read one setting. */
 #ifndef VERIFY_SIGNED_H
 #define VERIFY_SIGNED_H
 
+#include "base/buf.h"
 #include "base/digest.h"
 #include "base/json.h"
+#include "verify/key.h"
 #include "verify/scheme.h"
+
+enum signed_method {
+    METHOD_KEYED, /* HMAC */
+    METHOD_PLAIN, /* a digest of a text that holds the secret */
+    METHOD_PUBLIC /* the sender has the private key */
+};
+
+/* What `verify =` says. */
+struct signed_algorithm {
+    const char *name;
+    enum signed_method method;
+    enum digest digest;       /* Ed25519 has its own */
+    enum verify_key_kind key; /* METHOD_PUBLIC */
+};
 
 enum place_kind { PLACE_HEADER, PLACE_HEADER_FAMILY, PLACE_QUERY, PLACE_JSON };
 
@@ -28,6 +45,8 @@ struct signature_rule {
     enum encoding encoding;
     bool repeat; /* the header may come several times */
 };
+
+#define SIGNATURE_PLACES_MAX 4
 
 struct time_rule {
     bool used;
@@ -67,15 +86,19 @@ struct template
 
 struct signed_scheme {
     struct arena *arena; /* holds all texts */
-    enum digest digest;
-    bool keyed;
-    struct signature_rule signature;
+    const struct signed_algorithm *algorithm;
+    struct signature_rule signatures[SIGNATURE_PLACES_MAX]; /* any of them may fit */
+    size_t signature_count;
     struct time_rule time;
     struct template template;
     struct str public_url;
     int64_t tolerance_us;
-    struct secrets secrets;
-    struct digester **digesters; /* one a secret */
+    struct secrets secrets;      /* none with METHOD_PUBLIC */
+    struct digester **digesters; /* one a secret; METHOD_PUBLIC: one */
+    size_t digester_count;
+    struct verify_key **keys; /* METHOD_PUBLIC */
+    size_t key_count;
+    struct buf text; /* scratch: what Ed25519 is over, which takes no pieces */
     struct str pointers[JSON_PATHS_MAX];
     size_t pointer_count;
     struct json_paths *paths; /* NULL: nothing is read from the body */
@@ -114,20 +137,50 @@ int signed_sign(void *state, const struct request *request, int64_t age_s, bool 
 void signed_free(void *state);
 extern const char *const signed_names[];
 
-/* Feeds the signed bytes into a digester. VERIFY_VALID: done. */
+/* Where signed bytes go: one of both is there. */
+struct sink {
+    struct digester *digester;
+    struct buf *text;
+};
+
+/* Feeds the signed bytes into the sink. VERIFY_VALID: done. */
 enum verify_result template_feed(const struct signed_scheme *scheme, struct material *material,
-                                 struct str secret, struct digester *digester);
+                                 struct str secret, struct sink sink);
 
 /* The JSON value of a pointer as text; false when it is not there or no scalar. */
 bool material_json(struct material *material, size_t pointer, struct str *text);
 
-/* Calls `each` for every item of the signature's list; stops when it returns true, and returns
- * that. */
-bool signature_items(const struct signature_rule *rule, struct str value,
-                     bool (*each)(void *argument, struct str item), void *argument);
-/* The decoded signature of an item; false for items of another kind. */
-bool signature_decode(const struct signature_rule *rule, struct str item, unsigned char *out,
-                      size_t size);
+/* Called for every item of the signatures' lists; true: enough. */
+typedef bool signature_visitor(void *argument, const struct signature_rule *rule, struct str item);
+
+/* Cuts the list. True: the visitor had enough. */
+bool signature_items(const struct signature_rule *rule, struct str value, signature_visitor *visit,
+                     void *argument);
+/* The bytes of an item's signature, at most `max`; returns how many, 0 for items of another kind.
+ */
+size_t signature_decode(const struct signature_rule *rule, struct str item, unsigned char *out,
+                        size_t max);
+
+/* What is read from a request (signed_places.c). Whether everything is there that the scheme reads
+ * from headers and the query: before anything is computed or parsed. */
+bool places_all_there(const struct signed_scheme *scheme, const struct request *request);
+/* Visits every item that is offered as a signature; a timestamp among them is one too.
+ * VERIFY_MISSING: there is none of the places; VERIFY_BAD: one of them is there more often than it
+ * may be. */
+enum verify_result places_visit(const struct signed_scheme *scheme, struct material *material,
+                                signature_visitor *visit, void *argument);
+/* Sets material->timestamp. */
+enum verify_result places_time(const struct signed_scheme *scheme, struct material *material);
+/* Sets material->values; false: the body is no JSON. */
+bool places_members(const struct signed_scheme *scheme, struct material *material);
+
+/* Public keys (signed_public.c). */
+void public_compile(struct signed_scheme *scheme, const struct verify_spec *spec,
+                    struct scheme_mistakes *mistakes);
+void public_release(struct signed_scheme *scheme);
+/* VERIFY_VALID: *key says which of them fits. */
+enum verify_result public_judge(struct signed_scheme *scheme, struct material *material,
+                                size_t *key);
 
 enum time_read { TIME_READ, TIME_OUT_OF_RANGE, TIME_UNREADABLE };
 /* Strictly: digits only, or RFC 3339. */

@@ -5,18 +5,18 @@
 
 #include <stdlib.h>
 
-static const struct {
-    const char *name;
-    enum digest digest;
-    bool keyed;
-} algorithms[] = {
-    {"hmac-sha1", DIGEST_SHA1, true},
-    {"hmac-sha256", DIGEST_SHA256, true},
-    {"hmac-sha512", DIGEST_SHA512, true},
-    {"sha256", DIGEST_SHA256, false},
+static const struct signed_algorithm algorithms[] = {
+    {"hmac-sha1", METHOD_KEYED, DIGEST_SHA1, 0},
+    {"hmac-sha256", METHOD_KEYED, DIGEST_SHA256, 0},
+    {"hmac-sha512", METHOD_KEYED, DIGEST_SHA512, 0},
+    {"sha256", METHOD_PLAIN, DIGEST_SHA256, 0},
+    {"ed25519", METHOD_PUBLIC, DIGEST_SHA512, VERIFY_KEY_ED25519},
+    {"ecdsa-p256-sha256", METHOD_PUBLIC, DIGEST_SHA256, VERIFY_KEY_P256},
+    {"rsa-sha256", METHOD_PUBLIC, DIGEST_SHA256, VERIFY_KEY_RSA},
 };
 
-const char *const signed_names[] = {"hmac-sha1", "hmac-sha256", "hmac-sha512", "sha256", NULL};
+const char *const signed_names[] = {"hmac-sha1", "hmac-sha256",       "hmac-sha512", "sha256",
+                                    "ed25519",   "ecdsa-p256-sha256", "rsa-sha256",  NULL};
 
 /* ---- compiling ---- */
 
@@ -35,12 +35,9 @@ static void complain(struct compiler *compiler, enum verify_field field, size_t 
 /* One of signed_names. */
 static void compile_algorithm(struct compiler *compiler)
 {
-    for (size_t i = 0; i < ARRAY_LEN(algorithms); i++) {
-        if (str_is(compiler->spec->algorithm, algorithms[i].name)) {
-            compiler->scheme->digest = algorithms[i].digest;
-            compiler->scheme->keyed = algorithms[i].keyed;
-        }
-    }
+    for (size_t i = 0; i < ARRAY_LEN(algorithms); i++)
+        if (str_is(compiler->spec->algorithm, algorithms[i].name))
+            compiler->scheme->algorithm = &algorithms[i];
 }
 
 /* A text that must be there, and its parser. */
@@ -79,13 +76,29 @@ static bool time_is_signed(const struct signed_scheme *scheme)
 }
 
 /* A prefix that holds the character at which the list is cut fits nothing. */
-static void check_prefix(struct compiler *compiler, enum verify_field field, struct str prefix)
+static void check_prefix(struct compiler *compiler, enum verify_field field, char split,
+                         struct str prefix)
 {
-    char split = compiler->scheme->signature.split;
-
     if (split && prefix.ptr && memchr(prefix.ptr, split, prefix.len))
         complain(compiler, field, 0,
                  "has a prefix with the character in it at which the signature is split");
+}
+
+static void check_lists(struct compiler *compiler)
+{
+    const struct signed_scheme *scheme = compiler->scheme;
+    bool any = false;
+
+    for (size_t i = 0; i < scheme->signature_count; i++) {
+        const struct signature_rule *rule = &scheme->signatures[i];
+
+        any |= rule->split != '\0';
+        check_prefix(compiler, VERIFY_SIGNATURE, rule->split, rule->prefix);
+        check_prefix(compiler, VERIFY_TIMESTAMP, rule->split, scheme->time.prefix);
+    }
+    if (scheme->time.item && !any)
+        complain(compiler, VERIFY_TIMESTAMP, 0,
+                 "is an item of a list, but `signature` does not split one");
 }
 
 static void check_url(struct compiler *compiler)
@@ -122,16 +135,34 @@ static void check_whole(struct compiler *compiler)
     if (scheme->time.used && !time_is_signed(scheme))
         complain(compiler, VERIFY_TIMESTAMP, 0,
                  "is not signed, so anybody could change it; `signed` has to use {ts}");
-    if (scheme->keyed && template_has(template, PART_SECRET))
+    if (scheme->algorithm->method != METHOD_PLAIN && template_has(template, PART_SECRET))
         complain(compiler, VERIFY_SIGNED, 0, "uses {secret}, which is only for verify = sha256");
-    if (!scheme->keyed && !template_has(template, PART_SECRET))
+    if (scheme->algorithm->method == METHOD_PLAIN && !template_has(template, PART_SECRET))
         complain(compiler, VERIFY_SIGNED, 0, "has to use {secret}, or anybody could sign");
-    if (scheme->time.item && !scheme->signature.split)
-        complain(compiler, VERIFY_TIMESTAMP, 0,
-                 "is an item of a list, but `signature` does not split one");
-    check_prefix(compiler, VERIFY_SIGNATURE, scheme->signature.prefix);
-    check_prefix(compiler, VERIFY_TIMESTAMP, scheme->time.prefix);
+    check_lists(compiler);
     check_url(compiler);
+}
+
+static void make_digesters(struct signed_scheme *scheme)
+{
+    const struct signed_algorithm *algorithm = scheme->algorithm;
+
+    scheme->digester_count = algorithm->method == METHOD_PUBLIC ? 1 : scheme->secrets.count;
+    scheme->digests = mem_alloc(scheme->digester_count * sizeof(*scheme->digests));
+    scheme->digesters = mem_alloc(scheme->digester_count * sizeof(struct digester *));
+    for (size_t i = 0; i < scheme->digester_count; i++)
+        scheme->digesters[i] =
+            algorithm->method == METHOD_KEYED
+                ? digester_new_keyed(algorithm->digest, secret_reveal(scheme->secrets.items[i]))
+                : digester_new(algorithm->digest);
+}
+
+static bool signature_in_body(const struct signed_scheme *scheme)
+{
+    for (size_t i = 0; i < scheme->signature_count; i++)
+        if (scheme->signatures[i].place.kind == PLACE_JSON)
+            return true;
+    return false;
 }
 
 /* What requests are judged with. */
@@ -142,16 +173,10 @@ static void make_contexts(struct signed_scheme *scheme)
     struct err err;
 
     scheme->signs_time = template_has(&scheme->template, PART_TS);
-    scheme->signs_members = scheme->signature.place.kind == PLACE_JSON ||
+    scheme->signs_members = signature_in_body(scheme) ||
                             template_has(&scheme->template, PART_JSON) ||
                             (time_in_body && scheme->signs_time);
-    scheme->digests = mem_alloc(scheme->secrets.count * sizeof(*scheme->digests));
-    scheme->digesters = mem_alloc((scheme->secrets.count + 1) * sizeof(struct digester *));
-    for (size_t i = 0; i < scheme->secrets.count; i++)
-        scheme->digesters[i] =
-            scheme->keyed
-                ? digester_new_keyed(scheme->digest, secret_reveal(scheme->secrets.items[i]))
-                : digester_new(scheme->digest);
+    make_digesters(scheme);
     if (scheme->pointer_count)
         scheme->paths = json_paths_new(scheme->pointers, scheme->pointer_count, &err);
 }
@@ -162,6 +187,7 @@ void *signed_compile(const struct verify_spec *spec, struct scheme_mistakes *mis
     struct compiler compiler = {scheme, spec, mistakes};
 
     scheme->arena = arena_new(1024);
+    buf_init(&scheme->text, BUF_NO_CAP);
     scheme->tolerance_us = spec->tolerance_ms * 1000;
     scheme->public_url = arena_copy(scheme->arena, spec->public_url);
     compile_algorithm(&compiler);
@@ -171,7 +197,10 @@ void *signed_compile(const struct verify_spec *spec, struct scheme_mistakes *mis
         compile_text(&compiler, VERIFY_TIMESTAMP, spec->timestamp, time_parse, "");
     compile_text(&compiler, VERIFY_SIGNED, spec->signed_template, template_parse,
                  "is missing; write, for example, signed = {body}");
-    secrets_compile(&scheme->secrets, spec, mistakes);
+    if (scheme->algorithm->method == METHOD_PUBLIC)
+        public_compile(scheme, spec, mistakes);
+    else
+        secrets_compile(&scheme->secrets, spec, mistakes);
     if (!mistakes->any)
         check_whole(&compiler);
     if (mistakes->any) {
@@ -186,8 +215,10 @@ void signed_free(void *state)
 {
     struct signed_scheme *scheme = state;
 
-    for (size_t i = 0; scheme->digesters && i < scheme->secrets.count; i++)
+    for (size_t i = 0; i < scheme->digester_count; i++)
         digester_free(scheme->digesters[i]);
+    public_release(scheme);
+    buf_release(&scheme->text);
     json_paths_free(scheme->paths);
     free(scheme->digests);
     secrets_release(&scheme->secrets);

@@ -27,10 +27,11 @@ static struct str write_digest(const struct signed_scheme *scheme, const unsigne
 {
     char text[CODEC_HEX_SIZE(DIGEST_MAX)];
 
-    if (scheme->signature.encoding == ENCODING_HEX)
+    if (scheme->signatures[0].encoding == ENCODING_HEX)
         codec_hex_encode(digest, size, text);
     else
-        codec_base64_encode(digest, size, scheme->signature.encoding == ENCODING_BASE64URL, text);
+        codec_base64_encode(digest, size, scheme->signatures[0].encoding == ENCODING_BASE64URL,
+                            text);
     return arena_copy(arena, str_from(text));
 }
 
@@ -39,7 +40,7 @@ static struct str write_digest(const struct signed_scheme *scheme, const unsigne
 static struct str write_value(const struct signed_scheme *scheme, struct str timestamp,
                               struct str digest, struct arena *arena)
 {
-    const struct signature_rule *rule = &scheme->signature;
+    const struct signature_rule *rule = &scheme->signatures[0];
 
     if (!scheme->time.item)
         return str_from(arena_printf(arena, "%.*s%.*s", STR_ARG(rule->prefix), STR_ARG(digest)));
@@ -52,7 +53,7 @@ static bool can_sign(const struct signed_scheme *scheme)
 {
     bool time_in_header =
         !scheme->time.used || scheme->time.item || scheme->time.place.kind == PLACE_HEADER;
-    enum place_kind kind = scheme->signature.place.kind;
+    enum place_kind kind = scheme->signatures[0].place.kind;
 
     return (kind == PLACE_HEADER || kind == PLACE_HEADER_FAMILY) && time_in_header &&
            !scheme->paths;
@@ -65,9 +66,13 @@ int signed_sign(void *state, const struct request *request, int64_t age_s, bool 
     struct signed_scheme *scheme = state;
     struct material material = {.request = request};
     unsigned char digest[DIGEST_MAX];
-    struct str name = scheme->signature.place.name;
+    struct str name = scheme->signatures[0].place.name;
     size_t size, n = 0;
 
+    if (scheme->algorithm->method == METHOD_PUBLIC)
+        return err_set(err, ERR_NEVER,
+                       "cannot sign with verify = %s: only the sender has the private key",
+                       scheme->algorithm->name);
     if (!can_sign(scheme) || max < 2)
         return err_set(err, ERR_NEVER,
                        "cannot sign with a scheme whose signature or timestamp is not in a header");
@@ -75,7 +80,7 @@ int signed_sign(void *state, const struct request *request, int64_t age_s, bool 
         material.timestamp = write_time(scheme, request->received_us - age_s * 1000000, arena);
     digester_begin(scheme->digesters[0]);
     if (template_feed(scheme, &material, secret_reveal(scheme->secrets.items[0]),
-                      scheme->digesters[0]) != VERIFY_VALID)
+                      (struct sink){scheme->digesters[0], NULL}) != VERIFY_VALID)
         return err_set(
             err, ERR_INPUT,
             "cannot sign: the request lacks a header or query parameter that the scheme signs");
@@ -84,7 +89,7 @@ int signed_sign(void *state, const struct request *request, int64_t age_s, bool 
         digest[size - 1] ^= 1;
     if (scheme->time.used && !scheme->time.item)
         headers[n++] = (struct header){scheme->time.place.name, material.timestamp};
-    if (scheme->signature.place.kind == PLACE_HEADER_FAMILY)
+    if (scheme->signatures[0].place.kind == PLACE_HEADER_FAMILY)
         name = str_from(arena_printf(arena, "%.*s1", STR_ARG(name)));
     headers[n++] =
         (struct header){name, write_value(scheme, material.timestamp,

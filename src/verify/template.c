@@ -97,6 +97,14 @@ bool template_names(const struct template *template, enum part_kind kind, struct
 
 /* ---- feeding ---- */
 
+static void put(struct sink sink, struct str bytes)
+{
+    if (sink.digester)
+        digester_add(sink.digester, bytes);
+    else
+        buf_put_str(sink.text, bytes);
+}
+
 bool material_json(struct material *material, size_t pointer, struct str *text)
 {
     const struct json_value *value = &material->values[pointer];
@@ -124,39 +132,38 @@ bool material_json(struct material *material, size_t pointer, struct str *text)
 }
 
 static void feed_url(const struct signed_scheme *scheme, const struct request *request,
-                     struct digester *digester)
+                     struct sink sink)
 {
-    digester_add(digester, scheme->public_url);
+    put(sink, scheme->public_url);
     if (request->query.ptr) {
-        digester_add(digester, STR("?"));
-        digester_add(digester, request->query);
+        put(sink, STR("?"));
+        put(sink, request->query);
     }
 }
 
 static enum verify_result feed_header(const struct request *request, struct str name,
-                                      struct digester *digester)
+                                      struct sink sink)
 {
     struct str value;
     size_t found = request_header(request, name, &value);
 
     if (found == 1)
-        digester_add(digester, value);
+        put(sink, value);
     return found == 1 ? VERIFY_VALID : found == 0 ? VERIFY_MISSING : VERIFY_BAD;
 }
 
 static enum verify_result feed_query(const struct request *request, struct str name,
-                                     struct digester *digester)
+                                     struct sink sink)
 {
     struct str value;
     size_t found = request_query(request, name, &value);
 
     if (found == 1)
-        digester_add(digester, value);
+        put(sink, value);
     return found == 1 ? VERIFY_VALID : found == 0 ? VERIFY_MISSING : VERIFY_BAD;
 }
 
-static void feed_body_digest(const struct request *request, enum part_kind kind,
-                             struct digester *digester)
+static void feed_body_digest(const struct request *request, enum part_kind kind, struct sink sink)
 {
     unsigned char sha256[32];
     char text[CODEC_HEX_SIZE(32)];
@@ -168,57 +175,56 @@ static void feed_body_digest(const struct request *request, enum part_kind kind,
         snprintf(text, sizeof(text), "%lu",
                  crc32_z(0, (const unsigned char *)request->body.ptr, request->body.len));
     }
-    digester_add(digester, str_from(text));
+    put(sink, str_from(text));
 }
 
 static enum verify_result feed_part(const struct signed_scheme *scheme, struct material *material,
-                                    const struct part *part, struct str secret,
-                                    struct digester *digester)
+                                    const struct part *part, struct str secret, struct sink sink)
 {
     struct str text;
 
     switch (part->kind) {
     case PART_LITERAL:
-        digester_add(digester, part->text);
+        put(sink, part->text);
         return VERIFY_VALID;
     case PART_BODY:
-        digester_add(digester, material->request->body);
+        put(sink, material->request->body);
         return VERIFY_VALID;
     case PART_TS:
-        digester_add(digester, material->timestamp);
+        put(sink, material->timestamp);
         return VERIFY_VALID;
     case PART_METHOD:
-        digester_add(digester, material->request->method);
+        put(sink, material->request->method);
         return VERIFY_VALID;
     case PART_URL:
-        feed_url(scheme, material->request, digester);
+        feed_url(scheme, material->request, sink);
         return VERIFY_VALID;
     case PART_HEADER:
-        return feed_header(material->request, part->text, digester);
+        return feed_header(material->request, part->text, sink);
     case PART_QUERY:
-        return feed_query(material->request, part->text, digester);
+        return feed_query(material->request, part->text, sink);
     case PART_JSON:
         if (!material_json(material, part->pointer, &text))
             return VERIFY_BAD;
-        digester_add(digester, text);
+        put(sink, text);
         return VERIFY_VALID;
     case PART_SECRET:
-        digester_add(digester, secret);
+        put(sink, secret);
         return VERIFY_VALID;
     case PART_SHA256HEX:
     case PART_CRC32:
-        feed_body_digest(material->request, part->kind, digester);
+        feed_body_digest(material->request, part->kind, sink);
         return VERIFY_VALID;
     }
     return VERIFY_BAD;
 }
 
 enum verify_result template_feed(const struct signed_scheme *scheme, struct material *material,
-                                 struct str secret, struct digester *digester)
+                                 struct str secret, struct sink sink)
 {
     for (size_t i = 0; i < scheme->template.count; i++) {
         enum verify_result result =
-            feed_part(scheme, material, &scheme->template.parts[i], secret, digester);
+            feed_part(scheme, material, &scheme->template.parts[i], secret, sink);
 
         if (result != VERIFY_VALID)
             return result;

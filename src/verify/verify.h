@@ -10,7 +10,8 @@
  *  - the timestamp's text goes into the template as it was sent, and is then read strictly; its
  * window is two-sided;
  *  - a header that must be single and comes twice is a failure, whatever its values;
- *  - each secret's digest is computed once, however many signatures are offered. */
+ *  - each secret's digest is computed once, however many signatures are offered; with public keys
+ * at most eight of a request's signatures are tried. */
 #ifndef VERIFY_VERIFY_H
 #define VERIFY_VERIFY_H
 
@@ -27,12 +28,14 @@ struct verify_scheme;
 /* The texts as the configuration has them; ptr NULL: not set. Only read while the scheme is made.
  */
 struct verify_spec {
-    struct str algorithm; /* hmac-sha1, hmac-sha256, hmac-sha512, sha256 */
-    struct str signature; /* SOURCE [split CH] [prefix TEXT] hex|base64|base64url [repeat any] */
+    struct str algorithm; /* hmac-sha1, hmac-sha256, hmac-sha512, sha256, ed25519,
+                             ecdsa-p256-sha256, rsa-sha256 */
+    struct str signature; /* SOURCE [split CH] [prefix TEXT] hex|base64|base64url [repeat any], or
+                             several with "|" between them */
     struct str timestamp; /* SOURCE s|ms|iso8601, or item PREFIX s|ms|iso8601 */
     struct str signed_template; /* literals and {body} {ts} {method} {url} {header:N} {query:N}
                                    {json:/p} {secret} {sha256hex:body} {crc32:body} */
-    struct str secret_encoding; /* raw, hex, base64, whsec */
+    struct str secret_encoding; /* raw, hex, base64, whsec, jwk; of public keys: verify/key.h */
     struct str public_url;      /* what {url} is, without query */
     int64_t tolerance_ms;       /* 0: the timestamp's window is not looked at */
     const struct str *secrets;  /* as configured, not yet decoded */

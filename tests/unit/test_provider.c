@@ -349,7 +349,7 @@ static const struct {
      "provider shows it\n"},
     {"[provider p]\nverify = hmac-sha256\n" SIGNED "secret_encoding = utf8\n"
      "secret = text:0123456789abcdef\nevent_id = body:/id\non = ignore\n",
-     "5: provider \"p\": secret_encoding is one of raw, hex, base64, whsec\n"},
+     "5: provider \"p\": secret_encoding is one of raw, hex, base64, whsec or jwk\n"},
 };
 
 static void test_mistakes_have_file_and_line(void **state)

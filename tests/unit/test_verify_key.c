@@ -20,56 +20,12 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/codec.h"
+#include "signer.h"
 #include "verify/key.h"
 
 #define MESSAGE "1700000000.{\"id\":\"evt_1\"}"
 
-/* ---- OpenSSL's side: keys and signatures that are made for the test ---- */
-
-static EVP_PKEY *make_key(const char *kind)
-{
-    EVP_PKEY *pkey = strncmp(kind, "RSA", 3) == 0
-                         ? EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)strtoul(kind + 3, NULL, 10))
-                     : strchr(kind, '-') ? EVP_PKEY_Q_keygen(NULL, NULL, "EC", kind)
-                                         : EVP_PKEY_Q_keygen(NULL, NULL, kind);
-
-    assert_non_null(pkey);
-    return pkey;
-}
-
-static size_t sign(EVP_PKEY *pkey, const EVP_MD *md, struct str text, unsigned char *out,
-                   size_t size)
-{
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-
-    assert_int_equal(EVP_DigestSignInit(context, NULL, md, NULL, pkey), 1);
-    assert_int_equal(EVP_DigestSign(context, out, &size, (const unsigned char *)text.ptr, text.len),
-                     1);
-    EVP_MD_CTX_free(context);
-    return size;
-}
-
-static struct str base64(const unsigned char *bytes, size_t len, bool url, bool padded)
-{
-    static char texts[8][12000];
-    static size_t next;
-    char *text = texts[next++ % 8];
-
-    codec_base64_encode(bytes, len, url, text);
-    if (!padded)
-        text[strcspn(text, "=")] = '\0';
-    return str_from(text);
-}
-
-static struct str spki_of(EVP_PKEY *pkey)
-{
-    unsigned char *der = NULL;
-    int len = i2d_PUBKEY(pkey, &der);
-    struct str text = base64(der, (size_t)len, false, true);
-
-    OPENSSL_free(der);
-    return text;
-}
+/* ---- further forms of OpenSSL's keys ---- */
 
 /* What a BIO holds, in a buffer of the test. */
 static struct str take_bio(BIO *bio)
@@ -126,7 +82,7 @@ static struct str number_of(EVP_PKEY *pkey, const char *name, int size)
     len = size ? size : BN_num_bytes(number);
     assert_int_equal(BN_bn2binpad(number, bytes, len), len);
     BN_free(number);
-    return base64(bytes, (size_t)len, true, false);
+    return signer_base64(bytes, (size_t)len, true, false);
 }
 
 static struct str raw_of(EVP_PKEY *pkey, unsigned char raw[32])
@@ -153,7 +109,8 @@ static struct str jwk_of(EVP_PKEY *pkey, const char *more)
                  number_of(pkey, OSSL_PKEY_PARAM_EC_PUB_Y, 32).ptr, more);
     else
         snprintf(text, sizeof(text), "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"%s\"%s}",
-                 base64((const unsigned char *)raw_of(pkey, raw).ptr, 32, true, false).ptr, more);
+                 signer_base64((const unsigned char *)raw_of(pkey, raw).ptr, 32, true, false).ptr,
+                 more);
     return str_from(text);
 }
 
@@ -185,7 +142,7 @@ static bool check(const struct verify_key *key, enum digest digest, struct str t
 static void check_signatures(const struct verify_key *key, EVP_PKEY *pkey, const EVP_MD *md)
 {
     unsigned char signature[1024];
-    size_t len = sign(pkey, md, STR(MESSAGE), signature, sizeof(signature));
+    size_t len = signer_sign(pkey, md, STR(MESSAGE), signature, sizeof(signature));
     struct str text = STR(MESSAGE), whole = {(const char *)signature, len};
 
     assert_true(verify_key_takes(key, len));
@@ -216,9 +173,9 @@ static void test_every_form_of_a_key(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        EVP_PKEY *pkey = make_key(kinds[i].made);
+        EVP_PKEY *pkey = signer_key(kinds[i].made);
         struct verify_key *keys[] = {
-            read_key("spki", spki_of(pkey)), read_key("spki", pem_of(pkey)),
+            read_key("spki", signer_spki(pkey)), read_key("spki", pem_of(pkey)),
             read_key("pem-cert", cert_of(pkey)),
             read_key("jwk", jwk_of(pkey, ",\"use\":\"sig\",\"kid\":\"k 1\""))};
 
@@ -237,7 +194,7 @@ static void test_every_form_of_a_key(void **state)
 
 static void test_the_bare_bytes_of_an_ed25519_key(void **state)
 {
-    EVP_PKEY *pkey = make_key("ED25519");
+    EVP_PKEY *pkey = signer_key("ED25519");
     unsigned char raw[32];
     char hex[CODEC_HEX_SIZE(32)], whpk[80];
     struct verify_key *key;
@@ -245,7 +202,7 @@ static void test_the_bare_bytes_of_an_ed25519_key(void **state)
     (void)state;
     raw_of(pkey, raw);
     codec_hex_encode(raw, sizeof(raw), hex);
-    snprintf(whpk, sizeof(whpk), "whpk_%s", base64(raw, sizeof(raw), false, true).ptr);
+    snprintf(whpk, sizeof(whpk), "whpk_%s", signer_base64(raw, sizeof(raw), false, true).ptr);
     key = read_key("ed25519-hex", str_from(hex));
     check_signatures(key, pkey, NULL);
     verify_key_free(key);
@@ -254,7 +211,7 @@ static void test_the_bare_bytes_of_an_ed25519_key(void **state)
     verify_key_free(key);
     key = read_key("whpk", str_from(whpk + 5));
     verify_key_free(key);
-    key = read_key("whpk", base64(raw, sizeof(raw), true, false));
+    key = read_key("whpk", signer_base64(raw, sizeof(raw), true, false));
     verify_key_free(key);
     EVP_PKEY_free(pkey);
 }
@@ -334,13 +291,14 @@ static void test_numbers_as_der(void **state)
 
 static void test_other_digests(void **state)
 {
-    EVP_PKEY *pkey = make_key("RSA2048");
-    struct verify_key *key = read_key("spki", spki_of(pkey));
+    EVP_PKEY *pkey = signer_key("RSA2048");
+    struct verify_key *key = read_key("spki", signer_spki(pkey));
     unsigned char signature[256];
     struct str whole = {(const char *)signature, 256};
 
     (void)state;
-    assert_int_equal(sign(pkey, EVP_sha1(), STR(MESSAGE), signature, sizeof(signature)), 256);
+    assert_int_equal(signer_sign(pkey, EVP_sha1(), STR(MESSAGE), signature, sizeof(signature)),
+                     256);
     assert_true(check(key, DIGEST_SHA1, STR(MESSAGE), whole));
     assert_false(check(key, DIGEST_SHA256, STR(MESSAGE), whole));
     assert_false(check(key, DIGEST_SHA512, STR(MESSAGE), whole));
@@ -352,8 +310,8 @@ static void test_other_digests(void **state)
 /* A signature with salt is another scheme than the one that is configured. */
 static void test_rsa_pss_is_not_pkcs1(void **state)
 {
-    EVP_PKEY *pkey = make_key("RSA2048");
-    struct verify_key *key = read_key("spki", spki_of(pkey));
+    EVP_PKEY *pkey = signer_key("RSA2048");
+    struct verify_key *key = read_key("spki", signer_spki(pkey));
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     EVP_PKEY_CTX *pkey_context = NULL;
     unsigned char signature[256];
@@ -378,11 +336,11 @@ static void test_another_key_does_not_fit(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        EVP_PKEY *ours = make_key(kinds[i]), *theirs = make_key(kinds[i]);
-        struct verify_key *key = read_key("spki", spki_of(ours));
+        EVP_PKEY *ours = signer_key(kinds[i]), *theirs = signer_key(kinds[i]);
+        struct verify_key *key = read_key("spki", signer_spki(ours));
         unsigned char signature[512];
-        size_t len =
-            sign(theirs, i == 0 ? NULL : EVP_sha256(), STR(MESSAGE), signature, sizeof(signature));
+        size_t len = signer_sign(theirs, i == 0 ? NULL : EVP_sha256(), STR(MESSAGE), signature,
+                                 sizeof(signature));
 
         assert_false(
             check(key, DIGEST_SHA256, STR(MESSAGE), (struct str){(const char *)signature, len}));
@@ -489,9 +447,9 @@ static void test_keys_that_must_not_be_used(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        EVP_PKEY *pkey = make_key(cases[i].made);
+        EVP_PKEY *pkey = signer_key(cases[i].made);
 
-        assert_refused("spki", spki_of(pkey), cases[i].want);
+        assert_refused("spki", signer_spki(pkey), cases[i].want);
         assert_refused("spki", pem_of(pkey), cases[i].want);
         assert_refused("spki", private_pem_of(pkey), "holds a private key");
         assert_refused("pem-cert", private_pem_of(pkey), "holds a private key");
@@ -501,20 +459,20 @@ static void test_keys_that_must_not_be_used(void **state)
 
 static void test_what_follows_a_key_is_not_part_of_it(void **state)
 {
-    EVP_PKEY *pkey = make_key("P-256");
+    EVP_PKEY *pkey = signer_key("P-256");
     unsigned char *der = NULL, longer[256] = {0};
     int len = i2d_PUBKEY(pkey, &der);
 
     (void)state;
     memcpy(longer, der, (size_t)len);
-    assert_refused("spki", base64(longer, (size_t)len + 1, false, true), NO_SPKI);
+    assert_refused("spki", signer_base64(longer, (size_t)len + 1, false, true), NO_SPKI);
     OPENSSL_free(der);
     EVP_PKEY_free(pkey);
 }
 
 static void test_a_jwk_for_something_else(void **state)
 {
-    EVP_PKEY *pkey = make_key("P-256");
+    EVP_PKEY *pkey = signer_key("P-256");
 
     (void)state;
     assert_refused("jwk", jwk_of(pkey, ",\"use\":\"enc\""), "not for signatures");
@@ -523,10 +481,10 @@ static void test_a_jwk_for_something_else(void **state)
     assert_refused("jwk", jwk_of(pkey, ",\"d\":\"AAAA\""), "holds a private key");
     verify_key_free(read_key("jwk", jwk_of(pkey, ",\"alg\":\"ES256\",\"ext\":true")));
     EVP_PKEY_free(pkey);
-    pkey = make_key("RSA2048");
+    pkey = signer_key("RSA2048");
     assert_refused("jwk", jwk_of(pkey, ",\"alg\":\"PS256\""), "for another algorithm than RS256");
     EVP_PKEY_free(pkey);
-    pkey = make_key("ED25519");
+    pkey = signer_key("ED25519");
     verify_key_free(read_key("jwk", jwk_of(pkey, ",\"alg\":\"EdDSA\"")));
     verify_key_free(read_key("jwk", jwk_of(pkey, ",\"alg\":\"Ed25519\"")));
     EVP_PKEY_free(pkey);

@@ -223,7 +223,7 @@ static const struct {
     {"whsec", "whsec_AA==", "secret: decodes to 1 bytes; it needs at least 8\n"},
     {"whsec", "v1,whsec_MDEyMzQ1Njc=", NOT_WHSEC},
     {"whsec", "", "secret: decodes to 0 bytes; it needs at least 8\n"},
-    {"utf8", "01234567", "secret_encoding: is one of raw, hex, base64, whsec\n"},
+    {"utf8", "01234567", "secret_encoding: is one of raw, hex, base64, whsec or jwk\n"},
 };
 
 static void test_a33_every_form_of_a_secret(void **state)
