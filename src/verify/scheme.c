@@ -24,6 +24,16 @@ bool scheme_takes_raw(const struct verify_spec *spec, struct scheme_mistakes *mi
     return false;
 }
 
+void scheme_check_url(struct scheme_mistakes *mistakes, struct str url)
+{
+    if (!str_starts(url, STR("https://")) && !str_starts(url, STR("http://")))
+        scheme_mistake(mistakes, VERIFY_PUBLIC_URL, 0, "has to begin with https:// or http://");
+    else if (memchr(url.ptr, '?', url.len) || memchr(url.ptr, '#', url.len) ||
+             memchr(url.ptr, ' ', url.len))
+        scheme_mistake(mistakes, VERIFY_PUBLIC_URL, 0,
+                       "is written without query; the query that was received is added to it");
+}
+
 struct str scheme_word(struct str *rest)
 {
     struct str word;

@@ -3,6 +3,7 @@
 #ifndef VERIFY_SCHEME_H
 #define VERIFY_SCHEME_H
 
+#include "base/digest.h"
 #include "base/secret.h"
 #include "verify/verify.h"
 
@@ -23,6 +24,9 @@ void scheme_unused(struct scheme_mistakes *mistakes, enum verify_field field, st
  * `secret_encoding`, and is false then. */
 bool scheme_takes_raw(const struct verify_spec *spec, struct scheme_mistakes *mistakes);
 
+/* Reports a public_url that is none, or has a query: the one that was received is added to it. */
+void scheme_check_url(struct scheme_mistakes *mistakes, struct str url);
+
 struct scheme_kind {
     const char *const *names; /* what `verify` calls it; ends with NULL */
 
@@ -30,7 +34,7 @@ struct scheme_kind {
     void *(*compile)(const struct verify_spec *spec, struct scheme_mistakes *mistakes);
     /* *secret is only set with VERIFY_VALID and VERIFY_STALE. */
     enum verify_result (*judge)(void *scheme, const struct request *request, size_t *secret);
-    /* As verify_sign(). */
+    /* As verify_sign(); NULL: nothing that this kind signs with stands in a header. */
     int (*sign)(void *scheme, const struct request *request, int64_t age_s, bool bad,
                 struct arena *arena, struct header *headers, size_t max, size_t *count,
                 struct err *err);
@@ -42,6 +46,8 @@ struct scheme_kind {
 /* Kinds, each in its own files. */
 extern const struct scheme_kind scheme_signed;              /* the `signed =` template: signed.c */
 extern const struct scheme_kind scheme_token, scheme_basic; /* token.c */
+extern const struct scheme_kind scheme_twilio;              /* twilio.c */
+extern const struct scheme_kind scheme_adyen;               /* adyen.c */
 
 /* A word of a blank-separated text; ptr NULL at the end. */
 struct str scheme_word(struct str *rest);
@@ -56,5 +62,9 @@ struct secrets {
 void secrets_compile(struct secrets *secrets, const struct verify_spec *spec,
                      struct scheme_mistakes *mistakes);
 void secrets_release(struct secrets *secrets);
+
+/* A keyed digester for each secret; digesters_free() frees them, and takes NULL. */
+struct digester **secrets_key(const struct secrets *secrets, enum digest digest);
+void digesters_free(struct digester **digesters, size_t count);
 
 #endif

@@ -110,3 +110,19 @@ void secrets_release(struct secrets *secrets)
     free(secrets->items);
     *secrets = (struct secrets){NULL, 0};
 }
+
+struct digester **secrets_key(const struct secrets *secrets, enum digest digest)
+{
+    struct digester **digesters = mem_alloc((secrets->count + 1) * sizeof(struct digester *));
+
+    for (size_t i = 0; i < secrets->count; i++)
+        digesters[i] = digester_new_keyed(digest, secret_reveal(secrets->items[i]));
+    return digesters;
+}
+
+void digesters_free(struct digester **digesters, size_t count)
+{
+    for (size_t i = 0; digesters && i < count; i++)
+        digester_free(digesters[i]);
+    free(digesters);
+}

@@ -111,12 +111,7 @@ static void check_url(struct compiler *compiler)
                      "is missing, but `signed` uses {url}; write the URL as the provider knows it");
         return;
     }
-    if (!str_starts(url, STR("https://")) && !str_starts(url, STR("http://")))
-        complain(compiler, VERIFY_PUBLIC_URL, 0, "has to begin with https:// or http://");
-    else if (memchr(url.ptr, '?', url.len) || memchr(url.ptr, '#', url.len) ||
-             memchr(url.ptr, ' ', url.len))
-        complain(compiler, VERIFY_PUBLIC_URL, 0,
-                 "is written without query; the query that was received is added to it");
+    scheme_check_url(compiler->mistakes, url);
 }
 
 /* Safety rules over the whole. */

@@ -5,7 +5,8 @@
 
 #include "verify/scheme.h"
 
-static const struct scheme_kind *const kinds[] = {&scheme_signed, &scheme_token, &scheme_basic};
+static const struct scheme_kind *const kinds[] = {&scheme_signed, &scheme_token, &scheme_basic,
+                                                  &scheme_twilio, &scheme_adyen};
 
 struct verify_scheme {
     const struct scheme_kind *kind;
@@ -74,5 +75,8 @@ int verify_sign(struct verify_scheme *scheme, const struct request *request, int
                 bool bad, struct arena *arena, struct header *headers, size_t max, size_t *count,
                 struct err *err)
 {
+    if (!scheme->kind->sign)
+        return err_set(err, ERR_NEVER,
+                       "cannot sign with a scheme whose signature is not in a header");
     return scheme->kind->sign(scheme->state, request, age_s, bad, arena, headers, max, count, err);
 }

@@ -95,4 +95,19 @@ UNUSED static const char *hmac_hex(struct test_request *test, const EVP_MD *md, 
     return request_keep(test, (struct str){text, strlen(text) + 1}).ptr;
 }
 
+/* The same as base64. */
+UNUSED static const char *hmac_base64(struct test_request *test, const EVP_MD *md, struct str key,
+                                      struct str message)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned len = 0;
+    char text[CODEC_BASE64_SIZE(EVP_MAX_MD_SIZE)];
+
+    if (!HMAC(md, key.ptr, (int)key.len, (const unsigned char *)message.ptr, message.len, digest,
+              &len))
+        abort();
+    codec_base64_encode(digest, len, false, text);
+    return request_keep(test, (struct str){text, strlen(text) + 1}).ptr;
+}
+
 #endif
