@@ -26,6 +26,7 @@
 #include "ingest/ingest.h"
 #include "loop/loop.h"
 #include "loop/notify.h"
+#include "quarantine/quarantine.h"
 #include "work/pool.h"
 
 #define DRAIN_TICK_MS 20
@@ -46,6 +47,7 @@ struct daemon {
     struct pool *pool;     /* NULL until the database was seen */
     struct writer *writer; /* the same */
     struct keeper *keeper; /* the same */
+    struct quarantine *quarantine;
     struct loop_signal *on_term, *on_int, *on_hup;
     struct loop_timer *watchdog, *drain;
     int exit_code;
@@ -345,6 +347,7 @@ static bool same_value(const struct key *key, const struct config *a, const stru
     case KEY_WORD:
     case KEY_SETTING:
     case KEY_BACKOFF:
+    case KEY_BOUNDS:
     case KEY_SECRET:
     case KEY_ACTIONS:
         break; /* none of these needs a restart */
@@ -382,6 +385,7 @@ static void on_reload(void *argument)
             pool_reload(daemon->pool, daemon->config);
             set_keeper(daemon);
         }
+        quarantine_configure(daemon->quarantine, daemon->config);
         log_event(LOG_INFO, "configuration reloaded",
                   F_NUM("providers", daemon->config->provider_count));
         config_unref(old);
@@ -478,6 +482,7 @@ static void release(struct daemon *daemon)
     writer_free(daemon->writer);
     pool_free(daemon->pool);
     keeper_free(daemon->keeper);
+    quarantine_free(daemon->quarantine);
     http_server_free(daemon->server);
     ingest_free(daemon->ingest);
     loop_timer_free(daemon->watchdog);
@@ -511,6 +516,8 @@ static int serve(const char *config_path)
     daemon.ingest = ingest_new(daemon.loop, snapshot);
     snapshot_unref(snapshot);
     process_block_signals();
+    daemon.quarantine = quarantine_new(daemon.config); /* what is refused needs no database yet */
+    ingest_set_quarantine(daemon.ingest, daemon.quarantine);
     if (start_server(&daemon) < 0) {
         daemon.exit_code = EXIT_FAILURE;
     } else if (meet_database(&daemon) < 0) {

@@ -50,6 +50,17 @@ static void store_backoff(const struct build *build, const struct entry *entry, 
         memcpy(member, &backoff, sizeof(backoff));
 }
 
+static void store_bounds(const struct build *build, const struct entry *entry, char *member)
+{
+    struct err err = {0};
+    struct quarantine_bounds bounds;
+
+    if (value_bounds(entry->value, &bounds, &err) < 0)
+        wrong(build, entry, &err);
+    else
+        memcpy(member, &bounds, sizeof(bounds));
+}
+
 static void store_text(const struct build *build, const struct entry *entry, char *member)
 {
     struct str text = arena_copy(build->arena, entry->value);
@@ -89,6 +100,9 @@ void build_member(const struct build *build, const struct entry *entry, void *ob
     case KEY_BACKOFF:
         store_backoff(build, entry, member);
         break;
+    case KEY_BOUNDS:
+        store_bounds(build, entry, member);
+        break;
     case KEY_ADDRESS:
     case KEY_SECRET:
     case KEY_ACTIONS:
@@ -111,6 +125,11 @@ static bool same_setting(const struct setting *a, const struct setting *b)
     return !a->text.ptr == !b->text.ptr && str_equal(a->text, b->text);
 }
 
+static bool same_bounds(const struct quarantine_bounds *a, const struct quarantine_bounds *b)
+{
+    return a->rows == b->rows && a->bytes == b->bytes && a->per_minute == b->per_minute;
+}
+
 bool build_same(const struct key *key, const void *a, const void *b)
 {
     const char *x = (const char *)a + key->member, *y = (const char *)b + key->member;
@@ -129,6 +148,8 @@ bool build_same(const struct key *key, const void *a, const void *b)
         return same_setting((const void *)x, (const void *)y);
     case KEY_BACKOFF:
         return memcmp(x, y, sizeof(struct backoff)) == 0;
+    case KEY_BOUNDS:
+        return same_bounds((const void *)x, (const void *)y);
     case KEY_ADDRESS:
     case KEY_SECRET:
     case KEY_ACTIONS:

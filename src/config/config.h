@@ -35,6 +35,16 @@ struct listen_address {
 };
 
 enum order { ORDER_NONE, ORDER_SERIAL, ORDER_STRICT };
+enum on_off { SWITCH_OFF, SWITCH_ON };
+
+#define QUARANTINE_PER_MINUTE 120
+
+/* How much of what was refused is kept for one provider. */
+struct quarantine_bounds {
+    int rows;
+    int64_t bytes;
+    int per_minute; /* from one source address, in one daemon */
+};
 
 /* One line `on PATTERN = ACTIONS`; pattern NULL for the plain `on`. */
 struct route_config {
@@ -75,6 +85,9 @@ struct provider_config {
     enum order order;
     int64_t max_body;       /* bytes */
     int64_t ack_timeout_ms; /* never more than the daemon's */
+
+    enum on_off quarantine;
+    struct quarantine_bounds quarantine_max;
 
     /* Work. */
     struct route_config *routes;

@@ -22,6 +22,7 @@ static const struct key_word log_levels[] = {
     {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN}, {"error", LOG_ERROR}, {NULL, 0}};
 static const struct key_word orders[] = {
     {"serial", ORDER_SERIAL}, {"strict", ORDER_STRICT}, {"none", ORDER_NONE}, {NULL, 0}};
+static const struct key_word switches[] = {{"on", SWITCH_ON}, {"off", SWITCH_OFF}, {NULL, 0}};
 
 /* One row: section, name, type, default, help, and members of struct key by name. */
 #define KEY(in, key, kind, text, line, ...)                                                        \
@@ -131,6 +132,12 @@ const struct key key_table[] = {
     KEY(PROVIDER, ack_timeout, DURATION, "that of [inboxd]",
         "How long this provider waits for the commit at most; then the answer is 503.",
         IN_PROVIDER(ack_timeout_ms), .min = 100, .max = MINUTE, .flags = KEY_COMPUTED),
+    KEY(PROVIDER, quarantine, WORD, "on",
+        "Whether requests that were refused are kept, so that they can be released.",
+        IN_PROVIDER(quarantine), .words = switches),
+    KEY(PROVIDER, quarantine_max, BOUNDS, "1000 10M 120",
+        "The most refused requests and bytes that are kept, and the most a minute from one address.",
+        IN_PROVIDER(quarantine_max)),
     KEY(PROVIDER, on, ACTIONS, NULL,
         "What is done with an event, or with events of a type.",
         .flags = KEY_REQUIRED | KEY_REPEATABLE | KEY_PATTERN),
@@ -193,10 +200,10 @@ const char *key_section_text(enum key_section section)
 const char *key_type_text(enum key_type type)
 {
     static const char *const texts[] = {
-        [KEY_COUNT] = "count",     [KEY_SIZE] = "size",       [KEY_DURATION] = "duration",
-        [KEY_WORD] = "word",       [KEY_ADDRESS] = "address", [KEY_TEXT] = "text",
-        [KEY_SETTING] = "text",    [KEY_BACKOFF] = "backoff", [KEY_SECRET] = "secret",
-        [KEY_ACTIONS] = "actions",
+        [KEY_COUNT] = "count",   [KEY_SIZE] = "size",       [KEY_DURATION] = "duration",
+        [KEY_WORD] = "word",     [KEY_ADDRESS] = "address", [KEY_TEXT] = "text",
+        [KEY_SETTING] = "text",  [KEY_BACKOFF] = "backoff", [KEY_BOUNDS] = "bound",
+        [KEY_SECRET] = "secret", [KEY_ACTIONS] = "actions",
     };
 
     return texts[type];

@@ -22,6 +22,7 @@ enum key_type {
     KEY_TEXT,     /* struct str */
     KEY_SETTING,  /* struct setting: text that is compiled elsewhere */
     KEY_BACKOFF,  /* struct backoff */
+    KEY_BOUNDS,   /* struct quarantine_bounds: rows, bytes and, optionally, rows a minute */
     KEY_SECRET,   /* a reference to a secret, an array */
     KEY_ACTIONS,  /* struct route_config, an array; the key may have a pattern as argument */
 };

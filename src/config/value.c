@@ -302,6 +302,46 @@ int value_backoff(const struct key *key, struct str text, struct backoff *backof
     return 0;
 }
 
+#define BOUND_ROWS_MAX 1000000
+#define BOUND_BYTES_MIN 1024
+#define BOUND_BYTES_MAX (INT64_C(64) << 30)
+
+static bool read_bounds(struct str text, struct quarantine_bounds *bounds)
+{
+    struct str rest = str_trim(text), word = take_part(&rest, ' ');
+    int64_t rows, bytes, per_minute = bounds->per_minute;
+
+    if (!read_number(KEY_COUNT, word, &rows) || rows < 1 || rows > BOUND_ROWS_MAX)
+        return false;
+    rest = str_trim(rest);
+    word = take_part(&rest, ' ');
+    if (!read_number(KEY_SIZE, word, &bytes) || bytes < BOUND_BYTES_MIN || bytes > BOUND_BYTES_MAX)
+        return false;
+    rest = str_trim(rest);
+    if (rest.len > 0 && (!read_number(KEY_COUNT, rest, &per_minute) || per_minute < 1 ||
+                         per_minute > BOUND_ROWS_MAX))
+        return false;
+    *bounds = (struct quarantine_bounds){(int)rows, bytes, (int)per_minute};
+    return true;
+}
+
+int value_bounds(struct str text, struct quarantine_bounds *bounds, struct err *err)
+{
+    struct quarantine_bounds read = {.per_minute = QUARANTINE_PER_MINUTE};
+    char shown[VALUE_SHOWN_SIZE];
+
+    if (!read_bounds(text, &read)) {
+        value_show(text, shown);
+        return err_set(err, ERR_INPUT,
+                       "%s is not a bound; write rows from 1 to 1000000, bytes from 1K to 64G and, "
+                       "where wanted, rows a minute from one address, such as 1000 10M or "
+                       "1000 10M 120",
+                       shown);
+    }
+    *bounds = read;
+    return 0;
+}
+
 /* A name as PostgreSQL takes it without quotes. */
 static bool is_sql_name(struct str name)
 {

@@ -27,6 +27,9 @@ int value_address(struct str text, struct arena *arena, struct listen_address *a
 int value_backoff(const struct key *key, struct str text, struct backoff *backoff,
                   struct err *err) MUST_CHECK;
 
+/* KEY_BOUNDS: "ROWS BYTES [PER-MINUTE]". */
+int value_bounds(struct str text, struct quarantine_bounds *bounds, struct err *err) MUST_CHECK;
+
 /* An action that this version has: "sql:SCHEMA.FUNCTION" or "ignore". */
 int value_action(struct str text, struct err *err) MUST_CHECK;
 

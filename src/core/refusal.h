@@ -39,6 +39,7 @@ struct refusal_info {
     const char *text;   /* one line, lower case */
     const char *result; /* value of Inboxd-Result */
     bool close;         /* the connection is closed after the answer */
+    bool kept;          /* a provider's quarantine keeps such requests */
 };
 
 const struct refusal_info *refusal_info(enum refusal refusal);

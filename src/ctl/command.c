@@ -39,6 +39,12 @@ static const struct option_help replay_options[] = {
     {"--dry-run", "with --dead: only say how many"},
     {NULL, NULL}};
 
+static const struct option_help quarantine_options[] = {
+    {"list",
+     "the newest first; --provider NAME, --reason TEXT, --since DURATION, --limit N, --json"},
+    {"show ID", "everything about one; --body prints the bytes alone, --json"},
+    {NULL, NULL}};
+
 static const struct option_help send_options[] = {
     {"--event FILE", "the body to send (default: a sample of the provider's kind with a new id)"},
     {"--count N", "send N events, each with an id of its own (default 1)"},
@@ -59,6 +65,7 @@ const struct command commands[] = {
     {"list", "", "list events", list_options, ctl_list},
     {"show", "ID", "everything about one event", show_options, ctl_show},
     {"replay", "ID...", "run done or dead events again", replay_options, ctl_replay},
+    {"quarantine", "ACTION", "look at what was refused", quarantine_options, ctl_quarantine},
     {"send", "PROVIDER", "sign an event as the provider does, and post it", send_options, ctl_send},
     {NULL, NULL, NULL, NULL, NULL}};
 
@@ -92,7 +99,7 @@ void command_print_list(FILE *out)
           "  --help                 print this; after a command, its own help\n\ncommands:\n",
           out);
     for (const struct command *command = commands; command->name; command++)
-        fprintf(out, "  %-8s %-13s %s\n", command->name, command->arguments, command->summary);
+        fprintf(out, "  %-10s %-13s %s\n", command->name, command->arguments, command->summary);
     fputs("\nexit codes: 0 done, 1 refused or not found, 64 wrong command line, 69 database or "
           "daemon not reached,\n"
           "78 mistakes in the configuration. See inboxctl(1).\n",

@@ -39,8 +39,9 @@ static int fold_counters(struct keeper *keeper, struct err *err);
 static int drop_partition(struct keeper *keeper, struct err *err);
 static int purge_finished(struct keeper *keeper, struct err *err);
 static int purge_ledger(struct keeper *keeper, struct err *err);
+static int purge_quarantine(struct keeper *keeper, struct err *err);
 
-enum { MAKE, ALIVE, COUNT, FOLD, DROP, FINISHED, LEDGER, CHORES };
+enum { MAKE, ALIVE, COUNT, FOLD, DROP, FINISHED, LEDGER, QUARANTINE, CHORES };
 
 static const struct {
     const char *name;
@@ -54,6 +55,7 @@ static const struct {
     [DROP] = {"drop old partitions", drop_partition, 60 * SECOND_US},
     [FINISHED] = {"purge finished events", purge_finished, 60 * SECOND_US},
     [LEDGER] = {"purge old identities", purge_ledger, 60 * SECOND_US},
+    [QUARANTINE] = {"purge the quarantine", purge_quarantine, 60 * SECOND_US},
 };
 
 struct count {
@@ -225,6 +227,22 @@ static int purge_ledger(struct keeper *keeper, struct err *err)
     return purge(keeper,
                  "select next_id from inboxd.purge_ledger(make_interval(secs => $1), $2, $3)",
                  &keeper->retain_ids_ms, &keeper->ledger_after, err);
+}
+
+static int purge_quarantine(struct keeper *keeper, struct err *err)
+{
+    struct db_result *result = NULL;
+    int more;
+
+    db_args_clear(keeper->args);
+    db_args_float8(keeper->args, seconds(keeper, &keeper->retain_ms));
+    db_args_int4(keeper->args, STEP_ROWS);
+    if (db_run_text(keeper->db, "select inboxd.purge_quarantine(make_interval(secs => $1), $2)",
+                    keeper->args, &result, err) < 0)
+        return -1;
+    more = db_int(result, 0, 0) == STEP_ROWS;
+    db_result_free(result);
+    return more;
 }
 
 /* ---- the thread ---- */

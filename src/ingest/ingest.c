@@ -34,6 +34,7 @@ struct ingest {
     struct snapshot *snapshot;
     struct writer *writer;
     struct keeper *keeper;
+    struct quarantine *quarantine;
     struct http_answer *refusals[REFUSAL_COUNT];
     struct http_answer *stored, *duplicate;
     struct intake *first, *last; /* parked */
@@ -236,6 +237,17 @@ static bool shake_hands(struct intake *intake, enum handshake_stage stage)
     return true;
 }
 
+/* After the answer: a copy for the quarantine, which may have no room for it. */
+static void keep_refused(const struct intake *intake, enum refusal refusal)
+{
+    const struct refusal_info *info = refusal_info(refusal);
+
+    if (info->kept && intake->ingest->quarantine)
+        quarantine_put(intake->ingest->quarantine,
+                       &intake->snapshot->config->providers[intake->provider], &intake->view,
+                       info->text);
+}
+
 /* From the bytes to an event. False: the request is answered. */
 static bool read_event(struct intake *intake)
 {
@@ -253,11 +265,13 @@ static bool read_event(struct intake *intake)
     if (refusal == REFUSAL_NONE)
         refusal =
             provider_parse(provider, &intake->view, verified, intake->request->arena, &events);
-    if (refusal != REFUSAL_NONE)
+    if (refusal != REFUSAL_NONE) {
         refuse(intake, refusal);
-    else
-        intake->item.event = events.list[0];
-    return refusal == REFUSAL_NONE;
+        keep_refused(intake, refusal);
+        return false;
+    }
+    intake->item.event = events.list[0];
+    return true;
 }
 
 static void on_body(void *argument, struct http_request *request)
@@ -383,6 +397,11 @@ void ingest_set_inbox(struct ingest *ingest, struct writer *writer, struct keepe
 {
     ingest->writer = writer;
     ingest->keeper = keeper;
+}
+
+void ingest_set_quarantine(struct ingest *ingest, struct quarantine *quarantine)
+{
+    ingest->quarantine = quarantine;
 }
 
 void ingest_reload(struct ingest *ingest, struct snapshot *snapshot)

@@ -10,6 +10,7 @@
 #include "inbox/writer.h"
 #include "ingest/snapshot.h"
 #include "loop/loop.h"
+#include "quarantine/quarantine.h"
 
 struct ingest;
 
@@ -32,6 +33,9 @@ void ingest_serve(struct ingest *ingest, struct http_server_options *options);
 /* Where events and the numbers of refused ones go. Until then every event is answered "try again".
  * Borrowed. */
 void ingest_set_inbox(struct ingest *ingest, struct writer *writer, struct keeper *keeper);
+
+/* Where refused requests are kept. Until then they are forgotten. Borrowed. */
+void ingest_set_quarantine(struct ingest *ingest, struct quarantine *quarantine);
 
 /* Requests from now on see the new snapshot. */
 void ingest_reload(struct ingest *ingest, struct snapshot *snapshot);

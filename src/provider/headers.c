@@ -51,8 +51,7 @@ static bool word_at(struct str name, size_t at)
     return false;
 }
 
-/* Whether a header's value is a secret of the sender's, by its name. */
-static bool header_is_secret(struct str name)
+bool headers_are_secret(struct str name)
 {
     for (size_t i = 0; i < name.len; i++) {
         switch (name.ptr[i] | 0x20) {
@@ -133,7 +132,7 @@ static void put_values(const struct request *request, size_t first,
 {
     struct str name = request->headers[first].name;
 
-    if (header_is_secret(name) || (scheme && verify_shows_secret(scheme, name))) {
+    if (headers_are_secret(name) || (scheme && verify_shows_secret(scheme, name))) {
         buf_put_str(out, STR("[redacted]"));
         return;
     }

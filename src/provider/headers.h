@@ -12,4 +12,7 @@
 void headers_put_json(const struct request *request, const struct verify_scheme *scheme,
                       struct buf *out);
 
+/* Whether the value of a header of that name is a secret of the sender's. */
+bool headers_are_secret(struct str name);
+
 #endif

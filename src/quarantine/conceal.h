@@ -1,0 +1,26 @@
+/* Credentials in requests: what is one, and how it is remembered without being kept. A received
+ * signature is none; a token, a password and whatever else opens something is. Pure functions, any
+ * thread. */
+#ifndef QUARANTINE_CONCEAL_H
+#define QUARANTINE_CONCEAL_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "config/config.h"
+#include "quarantine/refused.h"
+
+/* Whether the value of that header, or of that query parameter, is a credential: by its name, or
+ * because the provider's scheme compares it. What a scheme reads a signature from is none. */
+bool conceal_header(const struct provider_config *provider, struct str name);
+bool conceal_parameter(const struct provider_config *provider, struct str name);
+
+/* The part of a header's value that is the credential: all, or what follows "Bearer " and the like.
+ * Borrows from `value`. */
+struct str conceal_part(struct str value);
+
+/* SHA-256 of salt and credential. */
+void conceal_hash(const unsigned char salt[static REFUSED_SALT_SIZE], struct str credential,
+                  unsigned char hash[static REFUSED_HASH_SIZE]);
+
+#endif
