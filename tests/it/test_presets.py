@@ -1,0 +1,101 @@
+"""Every preset against a running daemon: a signed event of its sender is stored as what it is, its second copy is a duplicate,
+and one with another body is refused."""
+
+import pytest
+from support.daemon import Inboxd, run_ctl
+from support.places import ROOT
+from support.senders import SENDERS
+
+
+@pytest.fixture(scope="module")
+def inbox(shared_cluster, build, tmp_path_factory):
+    """(database, daemon): one daemon with a section for each preset, named as it is."""
+    pg = shared_cluster.database()
+    sections = {
+        name: {"verify": name, "secret": f"text:{sender.secret}", "on": "ignore", **sender.keys} for name, sender in SENDERS.items()
+    }
+    daemon = Inboxd(tmp_path_factory.mktemp("presets"), build, providers=sections, database=pg.conninfo()).start()
+    yield pg, daemon
+    daemon.close()
+    reports = daemon.sanitizer_reports()
+    shared_cluster.drop(pg)
+    assert not reports, f"{reports[0]}: see {daemon.log_file}"
+
+
+def post(daemon, name, body, headers):
+    sender = SENDERS[name]
+    answer = daemon.post(name, body, {"Content-Type": sender.content_type, **sender.headers, **headers}, sign=False)
+    return answer.status, answer.text
+
+
+def stored(pg, name):
+    return pg.rows("select event_id, event_type, ordering_key from webhook_inbox where provider = %s order by id", name)
+
+
+def test_every_preset_has_a_sender_here(build):
+    assert sorted(SENDERS) == sorted(path.stem for path in (ROOT / "config/presets").glob("*.conf"))
+
+
+@pytest.mark.parametrize("name", SENDERS)
+def test_a_preset_knows_its_senders_event(inbox, name):
+    pg, daemon = inbox
+    sender = SENDERS[name]
+    body = sender.body()
+    altered = body[:-1] + b" " + body[-1:]
+    if sender.covered:
+        assert post(daemon, name, altered, sender.sign(body)) == (401, "bad signature")
+    assert post(daemon, name, body, {}) == (401, "missing signature")
+    assert stored(pg, name) == []
+    assert post(daemon, name, body, sender.sign(body)) == (200, sender.answer)
+    assert stored(pg, name) == sender.rows(body)
+    assert post(daemon, name, body, sender.sign(body)) == (200, sender.again)
+    assert stored(pg, name) == sender.rows(body)
+    verified = pg.value("select bool_and(signature_verified) from webhook_inbox where provider = %s", name)
+    assert verified
+
+
+@pytest.mark.parametrize("name", SENDERS)
+def test_another_secret_is_refused(inbox, name):
+    pg, daemon = inbox
+    sender = SENDERS[name]
+    body = sender.body()
+    before = stored(pg, name)
+    wrong = {header: spoilt(value) for header, value in sender.sign(body).items()}
+    assert post(daemon, name, body, wrong)[0] == 401
+    assert stored(pg, name) == before
+
+
+def spoilt(value):
+    """A header's value with its last letter or digit another one; times and ids stay what they are in form."""
+    if isinstance(value, list):
+        return [spoilt(item) for item in value]
+    at = max(i for i, char in enumerate(value) if char.isalnum())
+    return value[:at] + ("0" if value[at] != "0" else "1") + value[at + 1 :]
+
+
+def test_the_list_of_presets(build):
+    lines = run_ctl(build, "presets").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(SENDERS)
+    assert next(line for line in lines if line.startswith("trello ")).split() == ["trello", "hmac-sha1", "Trello"]
+    for name in SENDERS:
+        assert run_ctl(build, "presets", "show", name).stdout == (ROOT / f"config/presets/{name}.conf").read_text()
+
+
+def test_a_preset_that_is_not_there(build):
+    done = run_ctl(build, "presets", "show", "nobody", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == 'inboxctl: there is no preset "nobody"; `inboxctl presets` lists those there are\n'
+
+
+def test_a_section_stands_above_its_preset(pg, inboxd):
+    daemon = inboxd(providers={"s": {"event_id": "body:/number", "event_type": "", "key": "body:/object"}})
+    body = b'{"id":"evt_1","number":12,"type":"x","object":"o","data":{"object":{"id":"in_1"}}}'
+    assert daemon.post("s", body).status == 200
+    row = pg.row("select * from webhook_inbox")
+    assert (row["event_id"], row["event_type"], row["ordering_key"]) == ("12", None, "o")
+
+
+def test_an_ack_timeout_of_the_provider_is_its_own(pg, inboxd):
+    daemon = inboxd(providers={"h": {"ack_timeout": "100ms"}}, faults="store.before_send=wait:1000")
+    answer = daemon.post("h", b'{"id":"late"}')
+    assert (answer.status, answer.text) == (503, "try again")

@@ -1,0 +1,394 @@
+"""What the senders behind the presets send: a realistic event of each, signed by its documented layout, and what it is stored as.
+
+The layouts are written down here a second time, from the senders' side; nothing is read from config/presets/.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from dataclasses import dataclass, field
+
+SECRET = "a-secret-of-the-presets-0001"
+BYTES = b"thirty-two-bytes-of-a-shared-key"
+HEX_SECRET = BYTES.hex()
+BASE64_SECRET = base64.b64encode(BYTES).decode()
+WHSEC_SECRET = "whsec_" + BASE64_SECRET
+PAIR = "hooks:a-password-of-the-presets"
+HOST = "https://hooks.example.com/webhooks/"
+
+
+@dataclass
+class Sender:
+    """`event` is the body, or a function that makes it for the time now; `sign(body)` returns the headers of the signature."""
+
+    event: object
+    sign: object
+    stored: tuple  # (event_id, event_type, ordering_key), or a list of them where one request holds several
+    secret: str = SECRET
+    headers: dict = field(default_factory=dict)  # metadata that is not signed
+    keys: dict = field(default_factory=dict)  # what the section needs besides the three lines
+    content_type: str = "application/json"
+    covered: bool = True  # whether the signature covers the body
+    answer: str = "ok"
+    again: str = "dup"
+
+    def body(self):
+        event = self.event() if callable(self.event) else self.event
+        return event if isinstance(event, bytes) else json.dumps(event, separators=(",", ":")).encode()
+
+    def rows(self, body):
+        """What is stored; SHA256 stands for the body's digest."""
+        rows = self.stored if isinstance(self.stored, list) else [self.stored]
+        digest = hashlib.sha256(body).hexdigest()
+        return [tuple(value and value.replace(SHA256, digest) for value in row) for row in rows]
+
+
+SHA256 = "<sha256>"
+
+
+def joined(*parts):
+    """A composite identity."""
+    return ":".join(str(part).replace("\\", "\\\\").replace(":", "\\:") for part in parts)
+
+
+# Layouts ----------------------------------------------------------------------------------------
+
+
+def mac(data, key=SECRET, digest="sha256"):
+    key = key if isinstance(key, bytes) else key.encode()
+    return hmac.new(key, data, digest).digest()
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+def hexed(name, prefix="", digest="sha256", key=SECRET):
+    """The header's value is the body's MAC in hexadecimal."""
+    return lambda body: {name: prefix + mac(body, key, digest).hex()}
+
+
+def based(name, prefix="", digest="sha256", key=SECRET, before=b"", behind=b""):
+    """The same in base64, perhaps with something before or behind the body."""
+    return lambda body: {name: prefix + b64(mac(before + body + behind, key, digest))}
+
+
+def standard(prefix, message="msg_2b1"):
+    """Standard Webhooks: id.time.body, keyed with decoded base64."""
+
+    def sign(body):
+        t = str(int(time.time()))
+        signature = b64(mac(f"{message}.{t}.".encode() + body, BYTES))
+        return {f"{prefix}-id": message, f"{prefix}-timestamp": t, f"{prefix}-signature": f"v1a,AAAA v1,{signature}"}
+
+    return sign
+
+
+def listed(name, form, between=".", unit=1):
+    """Time and MAC in one header; the signed text is time, `between`, body."""
+
+    def sign(body):
+        t = int(time.time() * unit)
+        return {name: form.format(t=t, mac=mac(f"{t}{between}".encode() + body).hex())}
+
+    return sign
+
+
+def versioned(signature, timestamp):
+    """Slack's and Zoom's: v0:time:body."""
+
+    def sign(body):
+        t = str(int(time.time()))
+        return {timestamp: t, signature: "v0=" + mac(f"v0:{t}:".encode() + body).hex()}
+
+    return sign
+
+
+def utc(fraction=""):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()) + fraction + "Z"
+
+
+def zendesk(body):
+    t = utc()
+    return {"X-Zendesk-Webhook-Signature-Timestamp": t, "X-Zendesk-Webhook-Signature": b64(mac(t.encode() + body))}
+
+
+def twitch(body):
+    t, message = utc(".123456789"), "befa7b53-d79d-478f-86b9-120f112b044e"
+    return {
+        "Twitch-Eventsub-Message-Id": message,
+        "Twitch-Eventsub-Message-Timestamp": t,
+        "Twitch-Eventsub-Message-Signature": "sha256=" + mac((message + t).encode() + body).hex(),
+        "Twitch-Eventsub-Message-Type": "notification",
+    }
+
+
+def shown(name, value=SECRET):
+    """A token, which is sent as it is."""
+    return lambda body: {name: value}
+
+
+def basic(body):
+    return {"Authorization": "Basic " + b64(PAIR.encode())}
+
+
+# Senders ----------------------------------------------------------------------------------------
+
+SENDERS = {
+    "github": Sender(
+        {"action": "opened", "number": 7, "pull_request": {"id": 1, "number": 7}, "repository": {"id": 42, "full_name": "o/hello"}},
+        hexed("X-Hub-Signature-256", "sha256="),
+        ("72d3162e-cc78-11e3-81ab-4c9367dc0958", "pull_request", "42:7"),
+        headers={"X-GitHub-Delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958", "X-GitHub-Event": "pull_request", "X-Hub-Signature": "sha1=00"},
+    ),
+    "bitbucket": Sender(
+        {"repository": {"uuid": "{f2a5}"}, "push": {"changes": [{"new": {"name": "main"}}]}},
+        hexed("X-Hub-Signature", "sha256="),
+        ("b6a7-uuid", "repo:push", "{f2a5}"),
+        headers={"X-Request-UUID": "b6a7-uuid", "X-Event-Key": "repo:push", "X-Hook-UUID": "hook", "X-Attempt-Number": "1"},
+    ),
+    "gitlab": Sender(
+        {"object_kind": "issue", "project": {"id": 15}, "object_attributes": {"id": 301, "iid": 23}},
+        shown("X-Gitlab-Token"),
+        ("f5e5f430", "issue", "15:301"),
+        headers={"X-Gitlab-Event": "Issue Hook", "Idempotency-Key": "f5e5f430", "X-Gitlab-Event-UUID": "13792a34"},
+        covered=False,
+    ),
+    "gitlab-signed": Sender(
+        {"object_kind": "push", "ref": "refs/heads/main", "project_id": 15, "project": {"id": 15}},
+        standard("webhook"),
+        ("msg_2b1", "push", "15:refs/heads/main"),
+        secret=WHSEC_SECRET,
+        headers={"X-Gitlab-Event": "Push Hook"},
+    ),
+    "standard-webhooks": Sender(
+        {"type": "contact.created", "timestamp": "2022-11-03T20:26:10.344522Z", "data": {"id": "1f81eb52"}},
+        standard("webhook"),
+        ("msg_2b1", "contact.created", "1f81eb52"),
+        secret=WHSEC_SECRET,
+    ),
+    "svix": Sender(
+        {"type": "invoice.paid", "data": {"id": "inv_1"}},
+        standard("svix"),
+        ("msg_2b1", "invoice.paid", "inv_1"),
+        secret=WHSEC_SECRET,
+    ),
+    "clerk": Sender(
+        {"type": "user.created", "object": "event", "data": {"id": "user_29w"}, "timestamp": 1654012591835},
+        standard("svix"),
+        ("msg_2b1", "user.created", "user_29w"),
+        secret=WHSEC_SECRET,
+    ),
+    "resend": Sender(
+        {"type": "email.sent", "created_at": "2024-02-22T23:41:12.126Z", "data": {"email_id": "56761188"}},
+        standard("svix"),
+        ("msg_2b1", "email.sent", "56761188"),
+        secret=WHSEC_SECRET,
+    ),
+    "brex": Sender(
+        {"event_type": "TRANSFER_PROCESSED", "transfer_id": "ptx_1", "company_id": "cuacc_1"},
+        standard("webhook"),
+        ("msg_2b1", "TRANSFER_PROCESSED", "ptx_1"),
+        secret=WHSEC_SECRET,
+    ),
+    "openai": Sender(
+        {"object": "event", "id": "evt_685", "type": "response.completed", "created_at": 1750287018, "data": {"id": "resp_abc"}},
+        standard("webhook"),
+        ("msg_2b1", "response.completed", "resp_abc"),
+        secret=WHSEC_SECRET,
+    ),
+    "stripe": Sender(
+        {"id": "evt_1", "object": "event", "type": "invoice.paid", "created": 1735689600, "data": {"object": {"id": "in_1", "amount_paid": 1999}}},
+        listed("Stripe-Signature", "t={t},v0=6ffbb59b,v1={mac}"),
+        ("evt_1", "invoice.paid", "in_1"),
+    ),
+    "calendly": Sender(
+        {"event": "invitee.created", "created_at": "2020-11-23T17:51:19Z", "payload": {"uri": "https://api.calendly.com/invitees/AAAA"}},
+        listed("Calendly-Webhook-Signature", "t={t},v1={mac}"),
+        (
+            joined("invitee.created", "https://api.calendly.com/invitees/AAAA", "2020-11-23T17:51:19Z"),
+            "invitee.created",
+            "https://api.calendly.com/invitees/AAAA",
+        ),
+    ),
+    "workos": Sender(
+        {"id": "event_01", "event": "dsync.user.created", "data": {"id": "directory_user_01"}, "created_at": "2021-06-25T19:07:33Z"},
+        listed("WorkOS-Signature", "t={t}, v1={mac}", unit=1000),
+        ("event_01", "dsync.user.created", "directory_user_01"),
+    ),
+    "paddle": Sender(
+        {"event_id": "evt_01", "notification_id": "ntf_01", "event_type": "transaction.paid", "data": {"id": "txn_01"}},
+        listed("Paddle-Signature", "ts={t};h1={mac}", between=":"),
+        ("evt_01", "transaction.paid", "txn_01"),
+    ),
+    "slack": Sender(
+        {"type": "event_callback", "team_id": "T1", "event_id": "Ev08", "event": {"type": "message", "channel": "C9", "user": "U2", "ts": "1.2"}},
+        versioned("X-Slack-Signature", "X-Slack-Request-Timestamp"),
+        ("Ev08", "message", "T1:C9"),
+    ),
+    "zoom": Sender(
+        {
+            "event": "meeting.participant_joined",
+            "event_ts": 1626230691572,
+            "payload": {"object": {"uuid": "4444AAA==", "participant": {"participant_uuid": "55555AAA"}}},
+        },
+        versioned("x-zm-signature", "x-zm-request-timestamp"),
+        ("meeting.participant_joined:1626230691572:4444AAA==:55555AAA", "meeting.participant_joined", "4444AAA=="),
+    ),
+    "shopify": Sender(
+        {"id": 820982911946154508, "email": "jon@example.com", "updated_at": "2021-12-31T19:00:00-05:00"},
+        based("X-Shopify-Hmac-SHA256"),
+        ("b54557e4-bdd9", "orders/updated", "shop.myshopify.com:820982911946154508"),
+        headers={
+            "X-Shopify-Topic": "orders/updated",
+            "X-Shopify-Shop-Domain": "shop.myshopify.com",
+            "X-Shopify-Webhook-Id": "b54557e4-bdd9",
+            "X-Shopify-Event-Id": "98880550",
+        },
+    ),
+    "woocommerce": Sender(
+        {"id": 727, "status": "processing", "date_modified_gmt": "2017-03-22T19:28:08"},
+        based("X-WC-Webhook-Signature"),
+        (f"order.updated:727:2017-03-22T19\\:28\\:08:{SHA256}", "order.updated", joined("https://shop.example/", "order", 727)),
+        headers={
+            "X-WC-Webhook-Source": "https://shop.example/",
+            "X-WC-Webhook-Topic": "order.updated",
+            "X-WC-Webhook-Resource": "order",
+            "X-WC-Webhook-Delivery-ID": "f2a5",
+        },
+    ),
+    "docusign": Sender(
+        {"event": "envelope-completed", "generatedDateTime": "2021-09-01T12:00:00.0Z", "data": {"envelopeId": "5a9d"}},
+        lambda body: {"X-DocuSign-Signature-1": b64(mac(body, "the other key of the account")), "X-DocuSign-Signature-2": b64(mac(body))},
+        ("5a9d:envelope-completed:2021-09-01T12\\:00\\:00.0Z", "envelope-completed", "5a9d"),
+    ),
+    "adyen-platform": Sender(
+        {"type": "balancePlatform.transfer.created", "timestamp": "2023-02-01T12:00:00+01:00", "data": {"id": "1W1UG3", "sequenceNumber": 1}},
+        based("HmacSignature", key=BYTES),
+        ("balancePlatform.transfer.created:1W1UG3:1", "balancePlatform.transfer.created", "1W1UG3"),
+        secret=HEX_SECRET,
+    ),
+    "typeform": Sender(
+        {"event_id": "LtWXD3crgy", "event_type": "form_response", "form_response": {"form_id": "lT4Z3j", "token": "a3a12ec6"}},
+        based("Typeform-Signature", "sha256="),
+        ("LtWXD3crgy", "form_response", "a3a12ec6"),
+    ),
+    "square": Sender(
+        {"merchant_id": "6SSW7", "type": "payment.updated", "event_id": "13b867cf", "data": {"type": "payment", "id": "KkAkhd"}},
+        based("x-square-hmacsha256-signature", before=f"{HOST}square".encode()),
+        ("13b867cf", "payment.updated", "6SSW7:KkAkhd"),
+        keys={"public_url": f"{HOST}square"},
+    ),
+    "trello": Sender(
+        {"action": {"id": "51f9424b", "type": "updateCard", "data": {"card": {"id": "51a79e72"}, "board": {"id": "4d5e"}}}, "model": {"id": "4d5e"}},
+        based("X-Trello-Webhook", digest="sha1", behind=f"{HOST}trello".encode()),
+        ("51f9424b", "updateCard", "51a79e72"),
+        keys={"public_url": f"{HOST}trello"},
+    ),
+    "zendesk": Sender(
+        {"id": "cbe4028c", "type": "zen:event-type:user.created", "account_id": 22129848, "subject": "zen:user:541", "time": "2022-01-01T00:00:00Z"},
+        zendesk,
+        ("01GZ0M", "zen:event-type:user.created", "22129848:zen\\:user\\:541"),
+        headers={"X-Zendesk-Webhook-Invocation-Id": "01GZ0M", "X-Zendesk-Webhook-Id": "01F1"},
+    ),
+    "twitch": Sender(
+        {"subscription": {"id": "f1c2", "type": "channel.follow"}, "event": {"user_id": "1337", "broadcaster_user_id": "12826"}},
+        twitch,
+        ("befa7b53-d79d-478f-86b9-120f112b044e", "channel.follow", "12826"),
+    ),
+    "linear": Sender(
+        lambda: {"action": "update", "type": "Issue", "data": {"id": "2174add1"}, "webhookTimestamp": int(time.time() * 1000), "webhookId": "0"},
+        hexed("Linear-Signature"),
+        ("234d1a4e", "Issue:update", "2174add1"),
+        headers={"Linear-Delivery": "234d1a4e", "Linear-Event": "Issue"},
+    ),
+    "pagerduty": Sender(
+        {"event": {"id": "5ac64822", "event_type": "incident.annotated", "data": {"id": "PN1", "type": "incident_note", "incident": {"id": "PGR0VU2"}}}},
+        lambda body: {"X-PagerDuty-Signature": f"v1={'0' * 64},v1={mac(body).hex()}"},
+        ("5ac64822", "incident.annotated", "PGR0VU2"),
+        headers={"X-Webhook-Id": "01BEDZC"},
+    ),
+    "circleci": Sender(
+        {"id": "3888f21b", "type": "workflow-completed", "workflow": {"id": "fda08377"}, "happened_at": "2021-09-01T22:49:34.317Z"},
+        hexed("circleci-signature", "v1="),
+        ("3888f21b", "workflow-completed", "fda08377"),
+        headers={"circleci-event-type": "workflow-completed"},
+    ),
+    "notion": Sender(
+        {"id": "367cba44", "type": "page.created", "entity": {"id": "153104cd", "type": "page"}, "timestamp": "2024-12-05T23:55:34.285Z", "attempt_number": 1},
+        hexed("X-Notion-Signature", "sha256="),
+        ("367cba44", "page.created", "153104cd"),
+    ),
+    "mollie": Sender(
+        {"resource": "event", "id": "event_GvJ8", "type": "payment-link.paid", "entityId": "pl_qng5", "createdAt": "2024-12-16T15:59:04.0Z"},
+        lambda body: {"X-Mollie-Signature": ["sha256=" + "0" * 64, "sha256=" + mac(body).hex()]},
+        ("event_GvJ8", "payment-link.paid", "pl_qng5"),
+    ),
+    "airtable": Sender(
+        {"base": {"id": "app00"}, "webhook": {"id": "ach00"}, "timestamp": "2022-02-01T21:25:05.663Z"},
+        hexed("X-Airtable-Content-MAC", "hmac-sha256=", key=BYTES),
+        ("app00:ach00:2022-02-01T21\\:25\\:05.663Z", None, "app00:ach00"),
+        secret=BASE64_SECRET,
+    ),
+    "razorpay": Sender(
+        {"event": "payment.captured", "contains": ["payment"], "payload": {"payment": {"entity": {"id": "pay_1", "order_id": "order_1"}}}},
+        hexed("X-Razorpay-Signature"),
+        ("PHNmdl", "payment.captured", "order_1"),
+        headers={"x-razorpay-event-id": "PHNmdl"},
+    ),
+    "coinbase-commerce": Sender(
+        {"attempt_number": 1, "event": {"id": "24934862", "type": "charge:confirmed", "data": {"code": "66BEOV2A"}}, "id": 1},
+        hexed("X-CC-Webhook-Signature"),
+        ("24934862", "charge:confirmed", "66BEOV2A"),
+    ),
+    "vercel": Sender(
+        {"id": "hook_1", "type": "deployment.succeeded", "createdAt": 1700000000000, "payload": {"deployment": {"id": "dpl_1"}}},
+        hexed("x-vercel-signature", digest="sha1"),
+        ("hook_1", "deployment.succeeded", "dpl_1"),
+    ),
+    "intercom": Sender(
+        {"type": "notification_event", "id": "notif_ccd8", "topic": "contact.created", "created_at": 1661, "data": {"item": {"id": "630cb"}}},
+        hexed("X-Hub-Signature", "sha1=", digest="sha1"),
+        ("notif_ccd8", "contact.created", "630cb"),
+    ),
+    "sentry": Sender(
+        {"action": "created", "installation": {"uuid": "a8e5"}, "data": {"issue": {"id": "1170820242"}}, "actor": {"type": "application"}},
+        hexed("Sentry-Hook-Signature"),
+        ("5ab9", "issue:created", "1170820242"),
+        headers={"Request-ID": "5ab9", "Sentry-Hook-Resource": "issue", "Sentry-Hook-Timestamp": "1700000000"},
+    ),
+    "x": Sender(
+        {"for_user_id": "2244994945", "tweet_create_events": [{"id_str": "1034", "created_at": "Wed"}]},
+        based("x-twitter-webhooks-signature", "sha256="),
+        (SHA256, None, "2244994945"),
+    ),
+    "telegram": Sender(
+        {"update_id": 10000, "message": {"message_id": 1365, "chat": {"id": -1111, "type": "group"}, "text": "/start"}},
+        shown("X-Telegram-Bot-Api-Secret-Token"),
+        ("10000", None, "-1111"),
+        covered=False,
+    ),
+    "chargebee": Sender(
+        {"id": "ev___test", "event_type": "subscription_created", "api_version": "v2", "content": {"subscription": {"id": "sub1"}}},
+        basic,
+        ("ev___test", "subscription_created", "sub1"),
+        secret=PAIR,
+        covered=False,
+    ),
+    "postmark": Sender(
+        {"RecordType": "Bounce", "ID": 692560173, "MessageID": "2c1b63fe", "Type": "HardBounce"},
+        basic,
+        ("Bounce:692560173", "Bounce", "2c1b63fe"),
+        secret=PAIR,
+        covered=False,
+    ),
+    "basic": Sender(
+        {"id": "n1", "type": "note.created"},
+        basic,
+        ("n1", "note.created", None),
+        secret=PAIR,
+        covered=False,
+    ),
+}
