@@ -481,6 +481,7 @@ static void release(struct daemon *daemon)
     alarm(RELEASE_S);
     writer_free(daemon->writer);
     pool_free(daemon->pool);
+    ingest_flush(daemon->ingest);
     keeper_free(daemon->keeper);
     quarantine_free(daemon->quarantine);
     http_server_free(daemon->server);

@@ -32,6 +32,11 @@ static const char errors_sql[] =
     "select provider, events::text as n_events, dead::text as n_dead, error"
     "  from inboxd.top_errors limit 5";
 
+static const char secrets_sql[] =
+    "select provider, number::text as n_number, reference,"
+    "       coalesce(date_trunc('second', now() - last_used_at)::text || ' ago', 'never') as used"
+    "  from inboxd.secret_use where retire limit 10";
+
 static const char json_sql[] =
     "select jsonb_build_object("
     "  'schema', (select max(version) from inboxd.schema_migration),"
@@ -40,6 +45,9 @@ static const char json_sql[] =
     "  'stuck', (select count(*) from inboxd.stuck),"
     "  'errors', (select coalesce(jsonb_agg(to_jsonb(e)), '[]') from (select * from "
     "inboxd.top_errors limit 5) e),"
+    "  'secrets', (select coalesce(jsonb_agg(to_jsonb(s) order by s.provider, s.number), '[]') "
+    "from "
+    "inboxd.secret_use s),"
     "  'daemons', (select coalesce(jsonb_agg(to_jsonb(d) order by d.host, d.pid), '[]') from "
     "inboxd.daemon d"
     "               where d.seen_at > now() - interval '1 minute'))::text";
@@ -66,7 +74,9 @@ static int print_tables(struct db *db, FILE *out, struct err *err)
 {
     if (section(db, backlog_sql, "backlog", true, out, err) < 0 ||
         section(db, stuck_sql, "stuck", false, out, err) < 0 ||
-        section(db, errors_sql, "errors", false, out, err) < 0)
+        section(db, errors_sql, "errors", false, out, err) < 0 ||
+        section(db, secrets_sql, "secrets that others have replaced for a week or longer", false,
+                out, err) < 0)
         return -1;
     return section(db, daemons_sql, "daemons", true, out, err);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "inbox/secret_uses.h"
 
 struct keeper;
 
@@ -29,6 +30,9 @@ void keeper_configure(struct keeper *keeper, const struct keeper_options *option
 /* Any thread: adds to the counters of `provider`, which should be one of the configuration. Written
  * every few seconds; what is not written yet is lost with the process. */
 void keeper_count_refused(struct keeper *keeper, struct str provider, int64_t refused);
+
+/* Any thread: where uses of secrets are counted; written every few seconds. The keeper's. */
+struct secret_uses *keeper_secret_uses(struct keeper *keeper);
 
 /* Interrupts what runs, writes the last counts, takes the daemon's row away; waits for that for a
  * second or two at most. Takes NULL. */

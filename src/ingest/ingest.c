@@ -11,10 +11,12 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "ingest/path.h"
+#include "ingest/uses.h"
 #include "provider/encoding.h"
 
 #define SWEEP_MS 50
 #define REFUSALS_SWEEP_MS 10000
+#define USES_SWEEP_MS 2000
 
 /* One request for a provider, in the request's arena. */
 struct intake {
@@ -38,7 +40,7 @@ struct ingest {
     struct http_answer *refusals[REFUSAL_COUNT];
     struct http_answer *stored, *duplicate;
     struct intake *first, *last; /* parked */
-    struct loop_timer *sweep, *refusals_sweep;
+    struct loop_timer *sweep, *refusals_sweep, *uses_sweep;
     struct ingest_counts counts;
 };
 
@@ -338,6 +340,11 @@ static void on_refusals_sweep(void *argument)
     refusals_sweep(ingest->snapshot->refusals);
 }
 
+static void on_uses_sweep(void *argument)
+{
+    ingest_flush(argument);
+}
+
 static struct http_answer *make_refusal(enum refusal refusal)
 {
     const struct refusal_info *info = refusal_info(refusal);
@@ -365,6 +372,7 @@ struct ingest *ingest_new(struct loop *loop, struct snapshot *snapshot)
         &(struct http_answer_spec){.status = 200, .text = "dup", .result = "duplicate"});
     ingest->sweep = loop_timer_new(loop, SWEEP_MS, on_sweep, ingest);
     ingest->refusals_sweep = loop_timer_new(loop, REFUSALS_SWEEP_MS, on_refusals_sweep, ingest);
+    ingest->uses_sweep = loop_timer_new(loop, USES_SWEEP_MS, on_uses_sweep, ingest);
     return ingest;
 }
 
@@ -374,6 +382,7 @@ void ingest_free(struct ingest *ingest)
         return;
     loop_timer_free(ingest->sweep);
     loop_timer_free(ingest->refusals_sweep);
+    loop_timer_free(ingest->uses_sweep);
     for (int i = REFUSAL_NONE + 1; i < REFUSAL_COUNT; i++)
         http_answer_free(ingest->refusals[i]);
     http_answer_free(ingest->stored);
@@ -397,6 +406,7 @@ void ingest_set_inbox(struct ingest *ingest, struct writer *writer, struct keepe
 {
     ingest->writer = writer;
     ingest->keeper = keeper;
+    uses_configure(keeper_secret_uses(keeper), ingest->snapshot->config);
 }
 
 void ingest_set_quarantine(struct ingest *ingest, struct quarantine *quarantine)
@@ -408,8 +418,17 @@ void ingest_reload(struct ingest *ingest, struct snapshot *snapshot)
 {
     struct snapshot *old = ingest->snapshot;
 
+    ingest_flush(ingest);
     ingest->snapshot = snapshot_ref(snapshot);
     snapshot_unref(old);
+    if (ingest->keeper)
+        uses_configure(keeper_secret_uses(ingest->keeper), snapshot->config);
+}
+
+void ingest_flush(struct ingest *ingest)
+{
+    if (ingest->keeper)
+        uses_collect(keeper_secret_uses(ingest->keeper), ingest->snapshot);
 }
 
 struct ingest_counts ingest_counts(const struct ingest *ingest)

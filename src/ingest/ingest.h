@@ -40,6 +40,9 @@ void ingest_set_quarantine(struct ingest *ingest, struct quarantine *quarantine)
 /* Requests from now on see the new snapshot. */
 void ingest_reload(struct ingest *ingest, struct snapshot *snapshot);
 
+/* Hands to the keeper what was counted since the last time; else it happens every few seconds. */
+void ingest_flush(struct ingest *ingest);
+
 struct ingest_counts ingest_counts(const struct ingest *ingest);
 
 #endif

@@ -13,6 +13,7 @@ struct provider {
     struct verify_scheme *scheme;         /* NULL: verify = none */
     struct handshakes *handshakes;
     size_t matched;      /* which secret verified last; secret_count: none */
+    int64_t *uses;       /* one a secret: requests that it verified */
     struct arena *arena; /* sources and pointers */
     struct format format;
     const struct source *event_id, *event_type, *key;

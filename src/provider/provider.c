@@ -170,6 +170,7 @@ struct provider *provider_new(const struct provider_config *config, struct mista
 
     provider->config = config;
     provider->arena = arena_new(1024);
+    provider->uses = arena_alloc(provider->arena, (config->secret_count + 1) * sizeof(int64_t));
     buf_init(&provider->headers, BUF_NO_CAP);
     well = compile_sources(provider, mistakes);
     well = compile_format(provider, mistakes) && well;
@@ -216,6 +217,8 @@ enum refusal provider_verify(struct provider *provider, const struct request *re
     }
     switch (verify_request(provider->scheme, request, &provider->matched)) {
     case VERIFY_VALID:
+        if (provider->matched < provider->config->secret_count)
+            provider->uses[provider->matched]++;
         *verified = true;
         return REFUSAL_NONE;
     case VERIFY_MISSING:
@@ -245,6 +248,14 @@ enum refusal provider_read(struct provider *provider, const struct request *requ
 
     return refusal != REFUSAL_NONE ? refusal
                                    : provider_parse(provider, request, verified, arena, events);
+}
+
+int64_t provider_take_uses(struct provider *provider, size_t secret)
+{
+    int64_t count = provider->uses[secret];
+
+    provider->uses[secret] = 0;
+    return count;
 }
 
 int provider_sign(struct provider *provider, struct request *request, int64_t age_s, bool bad,

@@ -47,6 +47,9 @@ struct str provider_matched(const struct provider *provider);
 enum refusal provider_parse(struct provider *provider, const struct request *request, bool verified,
                             struct arena *arena, struct provider_events *events);
 
+/* How often the provider's n-th secret has verified a request since the last call. */
+int64_t provider_take_uses(struct provider *provider, size_t secret);
+
 /* Signs `body` as the provider itself would, for `inboxctl send`: appends the headers to be sent.
  * `age_s`: how old the timestamp is to be. `bad`: sign wrongly on purpose. ERR_NEVER where the
  * scheme cannot be signed here (public keys). */
