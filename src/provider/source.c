@@ -1,14 +1,16 @@
 /* The sources grammar, and the rule that makes any value an identity. */
 #include "provider/source.h"
 
+#include <stdio.h>
+
 #include "base/attr.h"
 #include "base/codec.h"
 #include "base/digest.h"
 #include "base/utf8.h"
 
-#define TERMS_MAX 8
+#define TERMS_MAX 12
 
-enum term_kind { TERM_BODY, TERM_HEADER, TERM_QUERY, TERM_SHA256, TERM_LITERAL };
+enum term_kind { TERM_BODY, TERM_HEADER, TERM_QUERY, TERM_SHA256, TERM_RECEIVED, TERM_LITERAL };
 
 struct term {
     enum term_kind kind;
@@ -55,7 +57,7 @@ static struct str take_word(struct str *rest)
 /* "/id|sha256" is a pointer that no document has; with blanks it would be what was meant. */
 static int refuse_run_together(struct str word, struct err *err)
 {
-    static const char *const starts[] = {"body:", "header:", "query:", "sha256", "'"};
+    static const char *const starts[] = {"body:", "header:", "query:", "sha256", "received", "'"};
 
     for (size_t i = 0; i < word.len; i++) {
         struct str behind = {word.ptr + i + 1, word.len - i - 1};
@@ -147,6 +149,10 @@ static int term_parse(struct str *rest, struct term *term, struct pointer_list *
     word = take_word(rest);
     if (str_is(word, "sha256")) {
         term->kind = TERM_SHA256;
+        return 0;
+    }
+    if (str_is(word, "received")) {
+        term->kind = TERM_RECEIVED;
         return 0;
     }
     return err_set(
@@ -270,6 +276,14 @@ static struct str query_text(const struct request *request, struct str name, str
     return len < 0 ? STR_NONE : as_text((struct str){text, (size_t)len}, arena);
 }
 
+static struct str number_text(int64_t number, struct arena *arena)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%lld", (long long)number);
+    return arena_copy(arena, str_from(text));
+}
+
 /* Absent: ptr NULL or no bytes. */
 static struct str term_value(const struct term *term, const struct source_input *input)
 {
@@ -287,6 +301,8 @@ static struct str term_value(const struct term *term, const struct source_input 
         return query_text(input->request, term->text, input->arena);
     case TERM_SHA256:
         return input->body_sha256_hex;
+    case TERM_RECEIVED:
+        return number_text(input->request->received_us, input->arena);
     case TERM_LITERAL:
         return term->text;
     }

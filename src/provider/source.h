@@ -1,6 +1,6 @@
 /* Sources: where an event's identity, type and key are read from.
  *
- *     body:/json/pointer   header:Name   query:name   sha256   'literal'
+ *     body:/json/pointer   header:Name   query:name   sha256   received   'literal'
  *     a | b     the first that exists
  *     a + b     both, joined with ":"; a ":" or "\" inside of a part is written "\:" or "\\"; every
  * part must exist. "+" binds tighter than "|"

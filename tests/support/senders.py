@@ -3,10 +3,16 @@
 The layouts are written down here a second time, from the senders' side; nothing is read from config/presets/.
 """
 
+import atexit
 import base64
+import functools
 import hashlib
 import hmac
 import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
 import time
 from dataclasses import dataclass, field
 
@@ -26,7 +32,7 @@ class Sender:
     event: object
     sign: object
     stored: tuple  # (event_id, event_type, ordering_key), or a list of them where one request holds several
-    secret: str = SECRET
+    secret: object = SECRET  # or a function that makes it
     headers: dict = field(default_factory=dict)  # metadata that is not signed
     keys: dict = field(default_factory=dict)  # what the section needs besides the three lines
     content_type: str = "application/json"
@@ -38,14 +44,19 @@ class Sender:
         event = self.event() if callable(self.event) else self.event
         return event if isinstance(event, bytes) else json.dumps(event, separators=(",", ":")).encode()
 
+    def section(self, name):
+        """The keys of its section: the three lines, and what it needs besides."""
+        secret = self.secret() if callable(self.secret) else self.secret
+        return {"verify": name, "secret": f"text:{secret}", "on": "ignore", **self.keys}
+
     def rows(self, body):
-        """What is stored; SHA256 stands for the body's digest."""
+        """What is stored; SHA256 stands for the body's digest, and RECEIVED for any number."""
         rows = self.stored if isinstance(self.stored, list) else [self.stored]
         digest = hashlib.sha256(body).hexdigest()
         return [tuple(value and value.replace(SHA256, digest) for value in row) for row in rows]
 
 
-SHA256 = "<sha256>"
+SHA256, RECEIVED = "<sha256>", "<received>"
 
 
 def joined(*parts):
@@ -122,6 +133,60 @@ def twitch(body):
         "Twitch-Eventsub-Message-Timestamp": t,
         "Twitch-Eventsub-Message-Signature": "sha256=" + mac((message + t).encode() + body).hex(),
         "Twitch-Eventsub-Message-Type": "notification",
+    }
+
+
+@functools.cache
+def key_file(kind):
+    """A private key in PEM, made for this run: "ed25519", "ec" or "rsa" (with its certificate behind it)."""
+    file = pathlib.Path(tempfile.mkdtemp(prefix="inboxd_senders_")) / f"{kind}.pem"
+    atexit.register(shutil.rmtree, file.parent, True)
+    words = {
+        "ed25519": ["genpkey", "-algorithm", "ed25519"],
+        "ec": ["genpkey", "-algorithm", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
+        "rsa": ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=sender", "-keyout", "-"],
+    }[kind]
+    file.write_bytes(openssl(*words))
+    return file
+
+
+def openssl(*words, data=b""):
+    return subprocess.run(["openssl", *map(str, words)], input=data, capture_output=True, check=True).stdout
+
+
+def public_der(kind):
+    return openssl("pkey", "-in", key_file(kind), "-pubout", "-outform", "DER")
+
+
+def ed25519(data):
+    with tempfile.NamedTemporaryFile() as file:  # one-shot signatures want a file
+        file.write(data)
+        file.flush()
+        return openssl("pkeyutl", "-sign", "-inkey", key_file("ed25519"), "-rawin", "-in", file.name)
+
+
+def ed25519_public():
+    return public_der("ed25519")[-32:]
+
+
+def standard_v1a(body):
+    t = str(int(time.time()))
+    signature = b64(ed25519(f"msg_2b1.{t}.".encode() + body))
+    return {"webhook-id": "msg_2b1", "webhook-timestamp": t, "webhook-signature": f"v1,AAAA v1a,{signature}"}
+
+
+def telnyx(body):
+    t = str(int(time.time()))
+    return {"telnyx-timestamp": t, "telnyx-signature-ed25519": b64(ed25519(f"{t}|".encode() + body))}
+
+
+def box(body):
+    t = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - 7 * 3600)) + "-07:00"
+    return {
+        "box-delivery-id": "f96bb54b",
+        "box-delivery-timestamp": t,
+        "box-signature-primary": b64(mac(body + t.encode(), "a key that is not ours")),
+        "box-signature-secondary": b64(mac(body + t.encode())),
     }
 
 
@@ -383,6 +448,29 @@ SENDERS = {
         ("Bounce:692560173", "Bounce", "2c1b63fe"),
         secret=PAIR,
         covered=False,
+    ),
+    "dropbox": Sender(
+        {"list_folder": {"accounts": ["dbid:AAH4"]}, "delta": {"users": [12345678]}},
+        hexed("X-Dropbox-Signature"),
+        (f"{SHA256}:{RECEIVED}", None, "dbid:AAH4"),
+        again="ok",
+    ),
+    "box": Sender(
+        {"type": "webhook_event", "id": "0f3d", "trigger": "FILE.UPLOADED", "source": {"id": "73835521473", "type": "file"}},
+        box,
+        ("0f3d", "FILE.UPLOADED", "73835521473"),
+    ),
+    "standard-webhooks-v1a": Sender(
+        {"type": "contact.created", "data": {"id": "1f81eb52"}},
+        standard_v1a,
+        ("msg_2b1", "contact.created", "1f81eb52"),
+        secret=lambda: "whpk_" + b64(ed25519_public()),
+    ),
+    "telnyx": Sender(
+        {"data": {"id": "0ccc7b54", "event_type": "message.received", "payload": {"id": "84cca175"}}, "meta": {"attempt": 1}},
+        telnyx,
+        ("0ccc7b54", "message.received", "84cca175"),
+        secret=lambda: b64(ed25519_public()),
     ),
     "basic": Sender(
         {"id": "n1", "type": "note.created"},

@@ -41,6 +41,8 @@ static void write_secret(struct str scheme, struct str encoding)
         {"", "user:0123456789abcdef"},
         {"hex", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"},
         {"base64", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="},
+        {"whpk", "whpk_O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik="},
+        {"ed25519-hex", "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"},
         {"whsec", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="},
     };
     const char *secret = secrets[str_is(scheme, "basic") ? 1 : 0][1];

@@ -28,7 +28,8 @@ static struct str value_of(const char *source, const char *body, const char *que
     struct request request = {.headers = headers,
                               .header_count = ARRAY_LEN(headers),
                               .body = str_from(body),
-                              .query = str_from(query)};
+                              .query = str_from(query),
+                              .received_us = INT64_C(1700000000123456)};
     struct pointer_list pointers = {0};
     struct json_value values[JSON_PATHS_MAX];
     struct source_input input = {
@@ -72,6 +73,8 @@ static void test_each_place(void **state)
     check("query:id", "{}", "identity=1", ABSENT);
     check("query:id", "{}", NULL, ABSENT);
     check("sha256", "{}", NULL, "5hA");
+    check("received", "{}", NULL, "1700000000123456");
+    check("sha256 + received", "{}", NULL, "5hA:1700000000123456");
     check("'literal text'", "{}", NULL, "literal text");
     check("body:/id", "not json", NULL, ABSENT);
 }
@@ -253,8 +256,9 @@ static const struct {
     {"'\xff'", "a literal is UTF-8 text"},
     {"'caf\xe9'", "a literal is UTF-8 text"},
     {"'open", "a literal is written between two ' and is not empty"},
-    {"body:/1 + body:/2 + body:/3 + body:/4 + body:/5 + body:/6 + body:/7 + body:/8 + body:/9",
-     "has more than 8 parts"},
+    {"body:/1 + body:/2 + body:/3 + body:/4 + body:/5 + body:/6 + body:/7 + body:/8 + body:/9 + "
+     "body:/10 + body:/11 + body:/12 + body:/13",
+     "has more than 12 parts"},
 };
 
 static void test_every_mistake_has_its_text(void **state)
