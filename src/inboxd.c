@@ -348,6 +348,7 @@ static bool same_value(const struct key *key, const struct config *a, const stru
     case KEY_SETTING:
     case KEY_BACKOFF:
     case KEY_BOUNDS:
+    case KEY_TOLERANCE:
     case KEY_SECRET:
     case KEY_ACTIONS:
         break; /* none of these needs a restart */

@@ -61,6 +61,17 @@ static void store_bounds(const struct build *build, const struct entry *entry, c
         memcpy(member, &bounds, sizeof(bounds));
 }
 
+static void store_tolerance(const struct build *build, const struct entry *entry, char *member)
+{
+    struct err err = {0};
+    struct tolerance tolerance;
+
+    if (value_tolerance(entry->key, entry->value, &tolerance, &err) < 0)
+        wrong(build, entry, &err);
+    else
+        memcpy(member, &tolerance, sizeof(tolerance));
+}
+
 static void store_text(const struct build *build, const struct entry *entry, char *member)
 {
     struct str text = arena_copy(build->arena, entry->value);
@@ -102,6 +113,9 @@ void build_member(const struct build *build, const struct entry *entry, void *ob
         break;
     case KEY_BOUNDS:
         store_bounds(build, entry, member);
+        break;
+    case KEY_TOLERANCE:
+        store_tolerance(build, entry, member);
         break;
     case KEY_ADDRESS:
     case KEY_SECRET:
@@ -150,6 +164,8 @@ bool build_same(const struct key *key, const void *a, const void *b)
         return memcmp(x, y, sizeof(struct backoff)) == 0;
     case KEY_BOUNDS:
         return same_bounds((const void *)x, (const void *)y);
+    case KEY_TOLERANCE:
+        return memcmp(x, y, sizeof(struct tolerance)) == 0;
     case KEY_ADDRESS:
     case KEY_SECRET:
     case KEY_ACTIONS:

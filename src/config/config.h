@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "config/mistakes.h"
 #include "core/backoff.h"
+#include "core/tolerance.h"
 
 /* A text of the file together with the place where it was written, for mistakes that later readers
  * of it find. */
@@ -67,7 +68,9 @@ struct provider_config {
     struct setting signed_template; /* key `signed` */
     struct setting secret_encoding;
     struct setting public_url;
-    int64_t tolerance_ms;    /* 0: no check */
+    struct setting vars;                 /* NAME=VALUE, ... */
+    struct setting body_unauthenticated; /* yes or no */
+    struct tolerance tolerance;
     struct secret **secrets; /* as read, not yet decoded */
     struct setting
         *secret_settings; /* where each was written (its text is the reference, never the value) */

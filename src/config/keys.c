@@ -90,12 +90,18 @@ const struct key key_table[] = {
     KEY(PROVIDER, timestamp, SETTING, NULL,
         "Where the signed time is and its unit.",
         IN_PROVIDER(timestamp), .flags = KEY_MAY_EMPTY),
-    KEY(PROVIDER, tolerance, DURATION, "5m",
+    KEY(PROVIDER, tolerance, TOLERANCE, "5m",
         "How far the signed time may be from now, both ways; with 0 it is not checked.",
-        IN_PROVIDER(tolerance_ms), .min = 0, .max = 7 * DAY),
+        IN_PROVIDER(tolerance), .min = 0, .max = 7 * DAY),
     KEY(PROVIDER, signed, SETTING, NULL,
         "The text that is signed, as a template.",
         IN_PROVIDER(signed_template), .flags = KEY_MAY_EMPTY),
+    KEY(PROVIDER, vars, SETTING, NULL,
+        "Texts for {var:NAME} in signed.",
+        IN_PROVIDER(vars), .flags = KEY_MAY_EMPTY),
+    KEY(PROVIDER, body_unauthenticated, SETTING, "no",
+        "Whether signed may leave the body out, so that anybody could change it.",
+        IN_PROVIDER(body_unauthenticated)),
     KEY(PROVIDER, secret, SECRET, NULL,
         "Where the secret is; any of several may match.",
         .flags = KEY_REPEATABLE),
@@ -200,10 +206,10 @@ const char *key_section_text(enum key_section section)
 const char *key_type_text(enum key_type type)
 {
     static const char *const texts[] = {
-        [KEY_COUNT] = "count",   [KEY_SIZE] = "size",       [KEY_DURATION] = "duration",
-        [KEY_WORD] = "word",     [KEY_ADDRESS] = "address", [KEY_TEXT] = "text",
-        [KEY_SETTING] = "text",  [KEY_BACKOFF] = "backoff", [KEY_BOUNDS] = "bound",
-        [KEY_SECRET] = "secret", [KEY_ACTIONS] = "actions",
+        [KEY_COUNT] = "count",         [KEY_SIZE] = "size",       [KEY_DURATION] = "duration",
+        [KEY_WORD] = "word",           [KEY_ADDRESS] = "address", [KEY_TEXT] = "text",
+        [KEY_SETTING] = "text",        [KEY_BACKOFF] = "backoff", [KEY_BOUNDS] = "bound",
+        [KEY_TOLERANCE] = "tolerance", [KEY_SECRET] = "secret",   [KEY_ACTIONS] = "actions",
     };
 
     return texts[type];

@@ -14,17 +14,18 @@
 enum key_section { KEY_INBOXD, KEY_PROVIDER };
 
 enum key_type {
-    KEY_COUNT,    /* digits; int */
-    KEY_SIZE,     /* digits and K, M or G (1024 times each); int64_t bytes */
-    KEY_DURATION, /* digits and ms, s, m, h or d; int64_t milliseconds */
-    KEY_WORD,     /* one of `words`; an enum */
-    KEY_ADDRESS,  /* struct listen_address, an array */
-    KEY_TEXT,     /* struct str */
-    KEY_SETTING,  /* struct setting: text that is compiled elsewhere */
-    KEY_BACKOFF,  /* struct backoff */
-    KEY_BOUNDS,   /* struct quarantine_bounds: rows, bytes and, optionally, rows a minute */
-    KEY_SECRET,   /* a reference to a secret, an array */
-    KEY_ACTIONS,  /* struct route_config, an array; the key may have a pattern as argument */
+    KEY_COUNT,     /* digits; int */
+    KEY_SIZE,      /* digits and K, M or G (1024 times each); int64_t bytes */
+    KEY_DURATION,  /* digits and ms, s, m, h or d; int64_t milliseconds */
+    KEY_WORD,      /* one of `words`; an enum */
+    KEY_ADDRESS,   /* struct listen_address, an array */
+    KEY_TEXT,      /* struct str */
+    KEY_SETTING,   /* struct setting: text that is compiled elsewhere */
+    KEY_BACKOFF,   /* struct backoff */
+    KEY_TOLERANCE, /* struct tolerance */
+    KEY_BOUNDS,    /* struct quarantine_bounds: rows, bytes and, optionally, rows a minute */
+    KEY_SECRET,    /* a reference to a secret, an array */
+    KEY_ACTIONS,   /* struct route_config, an array; the key may have a pattern as argument */
 };
 
 enum key_flags {

@@ -40,7 +40,7 @@ void value_format(enum key_type type, int64_t value, char text[static VALUE_TEXT
 {
     const struct unit *unit = units_of(type), *best = unit;
 
-    if (value == 0 && type == KEY_DURATION)
+    if (value == 0 && units_of(type) == duration_units)
         best = &duration_units[1];
     for (; value != 0 && unit->text; unit++)
         if (value % unit->factor == 0)
@@ -382,5 +382,68 @@ int value_action(struct str text, struct err *err)
                        "%s does not name a function; write sql:SCHEMA.FUNCTION, each a lower-case "
                        "letter or _ and up to 62 more of a-z, 0-9, _ and $",
                        shown);
+    return 0;
+}
+
+/* The next word; `text` moves behind it and the blanks. */
+static struct str take_word(struct str *text)
+{
+    struct str word = take_part(text, ' ');
+
+    *text = str_trim(*text);
+    return word;
+}
+
+#define TOLERANCE_RIGHT                                                                            \
+    "write a duration, such as 5m, or one for each way, such as past 5m future 1m"
+
+static int read_way(const struct key *key, struct str part, int64_t *ms, struct err *err)
+{
+    char shown[VALUE_SHOWN_SIZE], max[VALUE_TEXT_SIZE];
+
+    value_show(part, shown);
+    if (!read_number(KEY_DURATION, part, ms))
+        return err_set(err, ERR_INPUT, "%s is not a duration; " TOLERANCE_RIGHT, shown);
+    value_format(KEY_DURATION, key->max, max);
+    if (*ms > key->max)
+        return err_set(err, ERR_INPUT, "%s is too large; write a duration up to %s", shown, max);
+    return 0;
+}
+
+/* "past P future F" behind the first word. */
+static int read_ways(const struct key *key, struct str text, struct tolerance *tolerance,
+                     struct err *err)
+{
+    struct str rest = text, past = take_word(&rest), word = take_word(&rest),
+               future = take_word(&rest);
+
+    if (!str_is(word, "future") || future.len == 0 || rest.len > 0)
+        return err_set(err, ERR_INPUT, "past %.*s does not name both ways; " TOLERANCE_RIGHT,
+                       STR_ARG(text));
+    if (read_way(key, past, &tolerance->past_ms, err) < 0 ||
+        read_way(key, future, &tolerance->future_ms, err) < 0)
+        return -1;
+    if (tolerance->past_ms == 0)
+        return err_set(err, ERR_INPUT,
+                       "no time is as new as past 0 wants it; write tolerance = 0 where none is to "
+                       "be checked");
+    return 0;
+}
+
+int value_tolerance(const struct key *key, struct str text, struct tolerance *tolerance,
+                    struct err *err)
+{
+    struct str rest = text;
+    struct tolerance read = {0};
+
+    if (str_is(take_word(&rest), "past")) {
+        if (read_ways(key, rest, &read, err) < 0)
+            return -1;
+    } else {
+        if (read_way(key, text, &read.past_ms, err) < 0)
+            return -1;
+        read.future_ms = read.past_ms;
+    }
+    *tolerance = read;
     return 0;
 }

@@ -30,6 +30,10 @@ int value_backoff(const struct key *key, struct str text, struct backoff *backof
 /* KEY_BOUNDS: "ROWS BYTES [PER-MINUTE]". */
 int value_bounds(struct str text, struct quarantine_bounds *bounds, struct err *err) MUST_CHECK;
 
+/* KEY_TOLERANCE: a duration for both ways, or "past DURATION future DURATION". */
+int value_tolerance(const struct key *key, struct str text, struct tolerance *tolerance,
+                    struct err *err) MUST_CHECK;
+
 /* An action that this version has: "sql:SCHEMA.FUNCTION" or "ignore". */
 int value_action(struct str text, struct err *err) MUST_CHECK;
 

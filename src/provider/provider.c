@@ -33,17 +33,25 @@ static const struct setting *setting_of(const struct provider_config *config,
         return &config->secret_encoding;
     case VERIFY_PUBLIC_URL:
         return &config->public_url;
+    case VERIFY_VARS:
+        return &config->vars;
+    case VERIFY_BODY_UNAUTHENTICATED:
+        return &config->body_unauthenticated;
     }
     return NULL;
 }
 
 static const char *name_of(enum verify_field field)
 {
-    static const char *const names[] = {
-        [VERIFY_ALGORITHM] = "verify",     [VERIFY_SIGNATURE] = "signature",
-        [VERIFY_TIMESTAMP] = "timestamp",  [VERIFY_SIGNED] = "signed",
-        [VERIFY_SECRET] = "secret",        [VERIFY_SECRET_ENCODING] = "secret_encoding",
-        [VERIFY_PUBLIC_URL] = "public_url"};
+    static const char *const names[] = {[VERIFY_ALGORITHM] = "verify",
+                                        [VERIFY_SIGNATURE] = "signature",
+                                        [VERIFY_TIMESTAMP] = "timestamp",
+                                        [VERIFY_SIGNED] = "signed",
+                                        [VERIFY_SECRET] = "secret",
+                                        [VERIFY_SECRET_ENCODING] = "secret_encoding",
+                                        [VERIFY_PUBLIC_URL] = "public_url",
+                                        [VERIFY_VARS] = "vars",
+                                        [VERIFY_BODY_UNAUTHENTICATED] = "body_unauthenticated"};
 
     return names[field];
 }
@@ -76,7 +84,9 @@ static struct verify_scheme *compile_scheme(const struct provider_config *config
         .signed_template = config->signed_template.text,
         .secret_encoding = config->secret_encoding.text,
         .public_url = config->public_url.text,
-        .tolerance_ms = config->tolerance_ms,
+        .vars = config->vars.text,
+        .body_unauthenticated = config->body_unauthenticated.text,
+        .tolerance = config->tolerance,
         .secrets = secrets,
         .secret_count = config->secret_count,
     };

@@ -16,13 +16,12 @@ static enum verify_result judge_time(const struct signed_scheme *scheme,
     case TIME_READ:
         break;
     }
-    if (scheme->tolerance_us == 0)
+    if (scheme->past_us == 0)
         return VERIFY_VALID;
     /* Whole seconds of the sender's clock are compared with whole seconds of ours. */
     if (scheme->time.unit == TIME_S)
         now -= now % 1000000;
-    return us < now - scheme->tolerance_us || us > now + scheme->tolerance_us ? VERIFY_STALE
-                                                                              : VERIFY_VALID;
+    return us < now - scheme->past_us || us > now + scheme->future_us ? VERIFY_STALE : VERIFY_VALID;
 }
 
 /* ---- the signature ---- */

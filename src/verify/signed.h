@@ -62,6 +62,7 @@ enum part_kind {
     PART_TS,
     PART_METHOD,
     PART_URL,
+    PART_URL_DECODED,
     PART_HEADER,
     PART_QUERY,
     PART_JSON,
@@ -77,6 +78,12 @@ struct part {
 };
 
 #define PARTS_MAX 24
+#define VARS_MAX 8
+
+struct var {
+    struct str name, value;
+    bool used;
+};
 
 struct template
 {
@@ -92,7 +99,10 @@ struct signed_scheme {
     struct time_rule time;
     struct template template;
     struct str public_url;
-    int64_t tolerance_us;
+    struct var vars[VARS_MAX];
+    size_t var_count;
+    bool body_unauthenticated;   /* the template may leave the body out */
+    int64_t past_us, future_us;  /* past 0: no window */
     struct secrets secrets;      /* none with METHOD_PUBLIC */
     struct digester **digesters; /* one a secret; METHOD_PUBLIC: one */
     size_t digester_count;
@@ -124,10 +134,18 @@ int place_parse(struct signed_scheme *scheme, struct str word, struct place *pla
 
 int signature_parse(struct signed_scheme *scheme, struct str text, struct err *err) MUST_CHECK;
 int time_parse(struct signed_scheme *scheme, struct str text, struct err *err) MUST_CHECK;
+/* `vars =`, which template_parse() uses. */
+int vars_parse(struct signed_scheme *scheme, struct str text, struct err *err) MUST_CHECK;
 int template_parse(struct signed_scheme *scheme, struct str text, struct err *err) MUST_CHECK;
 bool template_has(const struct template *template, enum part_kind kind);
+bool template_has_url(const struct template *template); /* in one form or the other */
+/* Whether the body, or a digest of it that nobody can match with another one, is signed. */
+bool template_covers_body(const struct template *template);
+/* Whether anything is signed that differs from request to request. */
+bool template_varies(const struct template *template);
 /* Whether a part of that kind has that name (PART_HEADER, PART_QUERY). */
 bool template_names(const struct template *template, enum part_kind kind, struct str name);
+bool template_has_pointer(const struct template *template, size_t pointer);
 
 /* The functions of scheme_signed; as in verify/scheme.h. */
 void *signed_compile(const struct verify_spec *spec, struct scheme_mistakes *mistakes);

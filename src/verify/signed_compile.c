@@ -3,6 +3,7 @@
  * sees a request. */
 #include "verify/signed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const struct signed_algorithm algorithms[] = {
@@ -54,7 +55,16 @@ static void compile_text(struct compiler *compiler, enum verify_field field, str
         complain(compiler, field, 0, err.text);
 }
 
-/* Whether changing the timestamp breaks the signature; the body is always covered. */
+static void compile_switch(struct compiler *compiler)
+{
+    struct str text = compiler->spec->body_unauthenticated;
+
+    compiler->scheme->body_unauthenticated = str_is(text, "yes");
+    if (text.ptr && !str_is(text, "yes") && !str_is(text, "no"))
+        complain(compiler, VERIFY_BODY_UNAUTHENTICATED, 0, "is yes or no");
+}
+
+/* Whether changing the timestamp breaks the signature. */
 static bool time_is_signed(const struct signed_scheme *scheme)
 {
     const struct template *template = &scheme->template;
@@ -65,10 +75,11 @@ static bool time_is_signed(const struct signed_scheme *scheme)
     case PLACE_HEADER:
         return template_names(template, PART_HEADER, scheme->time.place.name);
     case PLACE_QUERY:
-        return template_has(template, PART_URL) ||
+        return template_has_url(template) ||
                template_names(template, PART_QUERY, scheme->time.place.name);
     case PLACE_JSON:
-        return true;
+        return template_covers_body(template) ||
+               template_has_pointer(template, scheme->time.place.pointer);
     case PLACE_HEADER_FAMILY:
         break;
     }
@@ -106,7 +117,7 @@ static void check_url(struct compiler *compiler)
     struct str url = compiler->scheme->public_url;
 
     if (!url.ptr) {
-        if (template_has(&compiler->scheme->template, PART_URL))
+        if (template_has_url(&compiler->scheme->template))
             complain(compiler, VERIFY_PUBLIC_URL, 0,
                      "is missing, but `signed` uses {url}; write the URL as the provider knows it");
         return;
@@ -114,17 +125,46 @@ static void check_url(struct compiler *compiler)
     scheme_check_url(compiler->mistakes, url);
 }
 
+/* What is signed of the body, and that this is known where it is nothing. */
+static void check_cover(struct compiler *compiler)
+{
+    const struct signed_scheme *scheme = compiler->scheme;
+    bool covers = template_covers_body(&scheme->template);
+
+    if (!covers && !scheme->body_unauthenticated)
+        complain(compiler, VERIFY_SIGNED, 0,
+                 "does not cover the body; without {body} or {sha256hex:body} anybody could change "
+                 "it; where the sender signs no body, write body_unauthenticated = yes");
+    else if (covers && scheme->body_unauthenticated)
+        complain(compiler, VERIFY_BODY_UNAUTHENTICATED, 0,
+                 "is yes, but `signed` covers the body; take it away");
+    else if (!template_varies(&scheme->template))
+        complain(compiler, VERIFY_SIGNED, 0,
+                 "holds nothing of the request, so one signature would fit them all");
+}
+
+static void check_vars(struct compiler *compiler)
+{
+    const struct signed_scheme *scheme = compiler->scheme;
+    char text[160];
+
+    for (size_t i = 0; i < scheme->var_count; i++) {
+        if (scheme->vars[i].used)
+            continue;
+        snprintf(text, sizeof(text), "names \"%.*s\", which `signed` does not use as {var:%.*s}",
+                 STR_ARG(scheme->vars[i].name), STR_ARG(scheme->vars[i].name));
+        complain(compiler, VERIFY_VARS, 0, text);
+    }
+}
+
 /* Safety rules over the whole. */
 static void check_whole(struct compiler *compiler)
 {
     const struct signed_scheme *scheme = compiler->scheme;
     const struct template *template = &scheme->template;
-    bool covers_body = template_has(template, PART_BODY) || template_has(template, PART_SHA256HEX);
 
-    if (!covers_body)
-        complain(
-            compiler, VERIFY_SIGNED, 0,
-            "does not cover the body; without {body} or {sha256hex:body} anybody could change it");
+    check_cover(compiler);
+    check_vars(compiler);
     if (template_has(template, PART_TS) && !scheme->time.used)
         complain(compiler, VERIFY_SIGNED, 0, "uses {ts}, but there is no `timestamp`");
     if (scheme->time.used && !time_is_signed(scheme))
@@ -183,13 +223,17 @@ void *signed_compile(const struct verify_spec *spec, struct scheme_mistakes *mis
 
     scheme->arena = arena_new(1024);
     buf_init(&scheme->text, BUF_NO_CAP);
-    scheme->tolerance_us = spec->tolerance_ms * 1000;
+    scheme->past_us = spec->tolerance.past_ms * 1000;
+    scheme->future_us = spec->tolerance.future_ms * 1000;
     scheme->public_url = arena_copy(scheme->arena, spec->public_url);
     compile_algorithm(&compiler);
     compile_text(&compiler, VERIFY_SIGNATURE, spec->signature, signature_parse,
                  "is missing; write, for example, signature = header:X-Signature hex");
     if (spec->timestamp.ptr)
         compile_text(&compiler, VERIFY_TIMESTAMP, spec->timestamp, time_parse, "");
+    if (spec->vars.ptr)
+        compile_text(&compiler, VERIFY_VARS, spec->vars, vars_parse, "");
+    compile_switch(&compiler);
     compile_text(&compiler, VERIFY_SIGNED, spec->signed_template, template_parse,
                  "is missing; write, for example, signed = {body}");
     if (scheme->algorithm->method == METHOD_PUBLIC)

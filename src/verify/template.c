@@ -11,9 +11,17 @@ static const struct {
     const char *name; /* a name that ends in ':' takes what follows */
     enum part_kind kind;
 } part_names[] = {
-    {"body", PART_BODY},        {"ts", PART_TS},          {"method", PART_METHOD},
-    {"url", PART_URL},          {"header:", PART_HEADER}, {"query:", PART_QUERY},
-    {"json:", PART_JSON},       {"secret", PART_SECRET},  {"sha256hex:body", PART_SHA256HEX},
+    {"body", PART_BODY},
+    {"ts", PART_TS},
+    {"method", PART_METHOD},
+    {"url", PART_URL},
+    {"url:decoded", PART_URL_DECODED},
+    {"header:", PART_HEADER},
+    {"query:", PART_QUERY},
+    {"json:", PART_JSON},
+    {"var:", PART_LITERAL},
+    {"secret", PART_SECRET},
+    {"sha256hex:body", PART_SHA256HEX},
     {"crc32:body", PART_CRC32},
 };
 
@@ -24,6 +32,76 @@ static int add_part(struct template *template, struct part part, struct err *err
     template->parts[template->count++] = part;
     return 0;
 }
+
+/* ---- vars ---- */
+
+static bool var_name(struct str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-",
+                    name.ptr[i]) ||
+            !name.ptr[i])
+            return false;
+    return name.len > 0;
+}
+
+static struct var *var_find(struct signed_scheme *scheme, struct str name)
+{
+    for (size_t i = 0; i < scheme->var_count; i++)
+        if (str_equal(scheme->vars[i].name, name))
+            return &scheme->vars[i];
+    return NULL;
+}
+
+static int var_parse(struct signed_scheme *scheme, struct str text, struct err *err)
+{
+    const char *sign = text.len ? memchr(text.ptr, '=', text.len) : NULL;
+    struct str name = {text.ptr, sign ? (size_t)(sign - text.ptr) : 0}, value = STR_NONE;
+
+    if (sign)
+        value = str_trim((struct str){sign + 1, text.len - name.len - 1});
+    name = str_trim(name);
+    if (!var_name(name) || value.len == 0)
+        return err_set(err, ERR_INPUT, "cannot use \"%.*s\"; write NAME=VALUE, NAME=VALUE",
+                       STR_ARG(text));
+    if (var_find(scheme, name))
+        return err_set(err, ERR_INPUT, "names \"%.*s\" twice", STR_ARG(name));
+    if (scheme->var_count == VARS_MAX)
+        return err_set(err, ERR_INPUT, "has more than %d names", VARS_MAX);
+    scheme->vars[scheme->var_count++] =
+        (struct var){arena_copy(scheme->arena, name), arena_copy(scheme->arena, value), false};
+    return 0;
+}
+
+int vars_parse(struct signed_scheme *scheme, struct str text, struct err *err)
+{
+    for (;;) {
+        const char *comma = text.len ? memchr(text.ptr, ',', text.len) : NULL;
+        size_t len = comma ? (size_t)(comma - text.ptr) : text.len;
+
+        if (var_parse(scheme, str_trim((struct str){text.ptr, len}), err) < 0)
+            return -1;
+        if (!comma)
+            return 0;
+        text = (struct str){comma + 1, text.len - len - 1};
+    }
+}
+
+/* A var is the text that it stands for. */
+static int use_var(struct signed_scheme *scheme, struct part *part, struct err *err)
+{
+    struct var *var = var_find(scheme, part->text);
+
+    if (!var)
+        return err_set(err, ERR_INPUT,
+                       "uses {var:%.*s}, which is not there; write vars = %.*s=VALUE",
+                       STR_ARG(part->text), STR_ARG(part->text));
+    var->used = true;
+    part->text = var->value;
+    return 0;
+}
+
+/* ---- the template ---- */
 
 /* What stands between braces. */
 static int name_parse(struct signed_scheme *scheme, struct str name, struct err *err)
@@ -42,11 +120,14 @@ static int name_parse(struct signed_scheme *scheme, struct str name, struct err 
             return err_set(err, ERR_INPUT, "\"%.*s\" is no header's name", STR_ARG(part.text));
         if (part.kind == PART_JSON && scheme_pointer(scheme, part.text, &part.pointer, err) < 0)
             return -1;
+        if (part.kind == PART_LITERAL && use_var(scheme, &part, err) < 0)
+            return -1;
         return add_part(&scheme->template, part, err);
     }
     return err_set(err, ERR_INPUT,
-                   "cannot use {%.*s}; there are {body} {ts} {method} {url} {header:NAME} "
-                   "{query:NAME} {json:/POINTER} {secret} {sha256hex:body} {crc32:body}",
+                   "cannot use {%.*s}; there are {body} {ts} {method} {url} {url:decoded} "
+                   "{header:NAME} {query:NAME} {json:/POINTER} {var:NAME} {secret} "
+                   "{sha256hex:body} {crc32:body}",
                    STR_ARG(name));
 }
 
@@ -79,6 +160,32 @@ bool template_has(const struct template *template, enum part_kind kind)
 {
     for (size_t i = 0; i < template->count; i++)
         if (template->parts[i].kind == kind)
+            return true;
+    return false;
+}
+
+bool template_has_url(const struct template *template)
+{
+    return template_has(template, PART_URL) || template_has(template, PART_URL_DECODED);
+}
+
+/* A CRC is no cover: another body with the same one is made in no time. */
+bool template_covers_body(const struct template *template)
+{
+    return template_has(template, PART_BODY) || template_has(template, PART_SHA256HEX);
+}
+
+bool template_varies(const struct template *template)
+{
+    return template_covers_body(template) || template_has(template, PART_TS) ||
+           template_has(template, PART_HEADER) || template_has(template, PART_QUERY) ||
+           template_has(template, PART_JSON) || template_has(template, PART_CRC32);
+}
+
+bool template_has_pointer(const struct template *template, size_t pointer)
+{
+    for (size_t i = 0; i < template->count; i++)
+        if (template->parts[i].kind == PART_JSON && template->parts[i].pointer == pointer)
             return true;
     return false;
 }
@@ -141,6 +248,48 @@ static void feed_url(const struct signed_scheme *scheme, const struct request *r
     }
 }
 
+/* HubSpot signs the URL with these escapes decoded, and no others
+ * (developers.hubspot.com/docs/guides/apps/authentication/validating-requests). */
+static char decoded_escape(struct str text)
+{
+    static const char decoded[] = ":/?@!$'()*,;";
+    unsigned char byte;
+
+    if (text.len < 3 || text.ptr[0] != '%' ||
+        codec_hex_decode((struct str){text.ptr + 1, 2}, &byte, 1) != 1)
+        return '\0';
+    return byte && strchr(decoded, byte) ? (char)byte : '\0';
+}
+
+static void put_decoded(struct sink sink, struct str text)
+{
+    size_t start = 0, at = 0;
+
+    while (at < text.len) {
+        char c = decoded_escape((struct str){text.ptr + at, text.len - at});
+
+        if (!c) {
+            at++;
+            continue;
+        }
+        put(sink, (struct str){text.ptr + start, at - start});
+        put(sink, (struct str){&c, 1});
+        at += 3;
+        start = at;
+    }
+    put(sink, (struct str){text.ptr + start, at - start});
+}
+
+static void feed_url_decoded(const struct signed_scheme *scheme, const struct request *request,
+                             struct sink sink)
+{
+    put_decoded(sink, scheme->public_url);
+    if (request->query.ptr) {
+        put(sink, STR("?"));
+        put_decoded(sink, request->query);
+    }
+}
+
 static enum verify_result feed_header(const struct request *request, struct str name,
                                       struct sink sink)
 {
@@ -198,6 +347,9 @@ static enum verify_result feed_part(const struct signed_scheme *scheme, struct m
         return VERIFY_VALID;
     case PART_URL:
         feed_url(scheme, material->request, sink);
+        return VERIFY_VALID;
+    case PART_URL_DECODED:
+        feed_url_decoded(scheme, material->request, sink);
         return VERIFY_VALID;
     case PART_HEADER:
         return feed_header(material->request, part->text, sink);

@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "core/request.h"
+#include "core/tolerance.h"
 
 struct verify_scheme;
 
@@ -33,12 +34,15 @@ struct verify_spec {
     struct str signature; /* SOURCE [split CH] [prefix TEXT] hex|base64|base64url [repeat any], or
                              several with "|" between them */
     struct str timestamp; /* SOURCE s|ms|iso8601, or item PREFIX s|ms|iso8601 */
-    struct str signed_template; /* literals and {body} {ts} {method} {url} {header:N} {query:N}
-                                   {json:/p} {secret} {sha256hex:body} {crc32:body} */
+    struct str signed_template; /* literals and {body} {ts} {method} {url} {url:decoded}
+                                   {header:N} {query:N} {json:/p} {var:N} {secret}
+                                   {sha256hex:body} {crc32:body} */
     struct str secret_encoding; /* raw, hex, base64, whsec, jwk; of public keys: verify/key.h */
     struct str public_url;      /* what {url} is, without query */
-    int64_t tolerance_ms;       /* 0: the timestamp's window is not looked at */
-    const struct str *secrets;  /* as configured, not yet decoded */
+    struct str vars;            /* NAME=VALUE, ... for {var:NAME} */
+    struct str body_unauthenticated; /* yes: the template may leave the body out; no */
+    struct tolerance tolerance;      /* of the timestamp */
+    const struct str *secrets;       /* as configured, not yet decoded */
     size_t secret_count;
 };
 
@@ -51,6 +55,8 @@ enum verify_field {
     VERIFY_SECRET, /* `index` says which */
     VERIFY_SECRET_ENCODING,
     VERIFY_PUBLIC_URL,
+    VERIFY_VARS,
+    VERIFY_BODY_UNAUTHENTICATED,
 };
 
 /* Called for every mistake; `text` never holds a secret. */

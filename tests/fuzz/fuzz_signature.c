@@ -50,7 +50,7 @@ static void make_schemes(void)
                                    .signed_template = str_from(specs[i].signed_template),
                                    .secret_encoding = str_from(specs[i].encoding),
                                    .public_url = STR("https://example.com/in"),
-                                   .tolerance_ms = 300000,
+                                   .tolerance = {300000, 300000},
                                    .secrets = &secret,
                                    .secret_count = 1};
 

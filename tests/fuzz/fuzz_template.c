@@ -65,7 +65,8 @@ static void use(struct verify_scheme *scheme)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str fields[FIELDS], secret = STR(SECRET);
-    struct verify_spec spec = {.tolerance_ms = 300000, .secrets = &secret, .secret_count = 1};
+    struct verify_spec spec = {
+        .tolerance = {300000, 300000}, .secrets = &secret, .secret_count = 1};
     struct verify_scheme *scheme;
     int reports = 0;
 

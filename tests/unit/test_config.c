@@ -84,7 +84,8 @@ static void test_provider_defaults(void **state)
     assert_null(p->event_type.text.ptr);
     assert_null(p->key.text.ptr);
     assert_str(p->secret_encoding.text, "raw");
-    assert_int_equal(p->tolerance_ms, 300000);
+    assert_int_equal(p->tolerance.past_ms, 300000);
+    assert_int_equal(p->tolerance.future_ms, 300000);
     assert_int_equal(p->secret_count, 0);
     assert_int_equal(p->order, ORDER_NONE);
     assert_true(str_is(p->format.text, "json"));

@@ -83,6 +83,9 @@ static void put_facts(struct buf *buf, const struct key *key)
     case KEY_WORD:
         put_words(buf, key);
         break;
+    case KEY_TOLERANCE:
+        put_range(buf, key, key_type_text(key->type));
+        break;
     case KEY_ADDRESS:
         buf_printf(buf, "An address");
         break;

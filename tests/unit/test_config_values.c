@@ -132,6 +132,50 @@ static void test_backoff(void **state)
     assert_int_equal(backoff.steps_ms[0], 0);
 }
 
+static void test_tolerance(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t past_ms, future_ms;
+        const char *want; /* what is said; NULL: it is right */
+    } cases[] = {
+        {"5m", 300 * S, 300 * S, NULL},
+        {"0", 0, 0, NULL},
+        {"0s", 0, 0, NULL},
+        {"past 5m future 1m", 300 * S, 60 * S, NULL},
+        {"past  1500ms   future 0", 1500, 0, NULL},
+        {"", 0, 0, "\"\" is not a duration; write a duration, such as 5m, or one for each way"},
+        {"5", 0, 0, "\"5\" is not a duration"},
+        {"5m 1m", 0, 0, "\"5m 1m\" is not a duration"},
+        {"8d", 0, 0, "\"8d\" is too large; write a duration up to 7d"},
+        {"past 5m", 0, 0, "past 5m does not name both ways; write a duration, such as 5m"},
+        {"past", 0, 0, "past  does not name both ways"},
+        {"past 5m 1m", 0, 0, "past 5m 1m does not name both ways"},
+        {"past 5m future", 0, 0, "past 5m future does not name both ways"},
+        {"past 5m future 1m 2m", 0, 0, "past 5m future 1m 2m does not name both ways"},
+        {"past x future 1m", 0, 0, "\"x\" is not a duration"},
+        {"past 1m future -1s", 0, 0, "\"-1s\" is not a duration"},
+        {"past 1m future 8d", 0, 0, "\"8d\" is too large"},
+        {"past 0 future 1m", 0, 0,
+         "no time is as new as past 0 wants it; write tolerance = 0 where none is to be checked"},
+        {"future 1m past 5m", 0, 0, "\"future 1m past 5m\" is not a duration"},
+    };
+    const struct key *key = key_find(KEY_PROVIDER, STR("tolerance"));
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct tolerance tolerance = {-1, -1};
+        struct err err = {0};
+        int rc = value_tolerance(key, str_from(cases[i].text), &tolerance, &err);
+
+        if ((rc < 0) != (cases[i].want != NULL) ||
+            (rc < 0 && !str_starts(str_from(err.text), str_from(cases[i].want))))
+            fail_msg("%s: %s", cases[i].text, err.text);
+        assert_int_equal(tolerance.past_ms, rc < 0 ? -1 : cases[i].past_ms);
+        assert_int_equal(tolerance.future_ms, rc < 0 ? -1 : cases[i].future_ms);
+    }
+}
+
 static void test_actions(void **state)
 {
     static const char *const good[] = {"ignore", "sql:a.b", "sql:billing.on_event$2", "sql:_a._b"};
@@ -191,9 +235,13 @@ static void test_distance(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_numbers_that_are_none),
-        cmocka_unit_test(test_addresses), cmocka_unit_test(test_backoff),
-        cmocka_unit_test(test_actions),   cmocka_unit_test(test_shown_values_are_cut),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_numbers_that_are_none),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_backoff),
+        cmocka_unit_test(test_tolerance),
+        cmocka_unit_test(test_actions),
+        cmocka_unit_test(test_shown_values_are_cut),
         cmocka_unit_test(test_distance),
     };
 

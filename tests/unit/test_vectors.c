@@ -62,11 +62,12 @@ static void put_signature(struct buf *out, const json_t *rule)
 static void put_time(struct buf *out, const json_t *rule)
 {
     json_int_t past = json_integer_value(json_object_get(rule, "past"));
+    json_int_t future = json_integer_value(json_object_get(rule, "future"));
 
-    assert_int_equal(past, json_integer_value(json_object_get(rule, "future")));
     buf_printf(out, "timestamp = ");
     put_place(out, json_object_get(rule, "from"));
-    buf_printf(out, " %s\ntolerance = %llds\n", text_of(rule, "unit"), (long long)past);
+    buf_printf(out, " %s\ntolerance = past %llds future %llds\n", text_of(rule, "unit"),
+               (long long)past, (long long)future);
 }
 
 /* Without the query, which the request brings. */
@@ -171,7 +172,7 @@ static bool put_section(struct buf *out, const json_t *vector)
         return true;
     }
     if (strstr(kind, "hmac") && !strstr(text_of(config, "signed"), "{body}"))
-        return false;
+        buf_printf(out, "body_unauthenticated = yes\n");
     if (strcmp(kind, "hmac") == 0)
         buf_printf(out, "verify = hmac-%s\n", hash);
     else if (strcmp(kind, "digest") == 0)
@@ -285,8 +286,8 @@ static void test_every_vector(void **state)
         buf_release(&section);
     }
     assert_int_equal(json_array_size(vectors), 139);
-    assert_int_equal(played, 122);
-    assert_int_equal(left_out, 17);
+    assert_int_equal(played, 125);
+    assert_int_equal(left_out, 14);
     json_decref(vectors);
 }
 

@@ -30,14 +30,14 @@ static const struct verify_spec spec_s = {
     .signature = STR("header:Stripe-Signature split comma prefix v1= hex"),
     .timestamp = STR("item t= s"),
     .signed_template = STR("{ts}.{body}"),
-    .tolerance_ms = 300000};
+    .tolerance = {300000, 300000}};
 static const struct verify_spec spec_w = {
     .algorithm = STR("hmac-sha256"),
     .signature = STR("header:webhook-signature split space prefix v1, base64"),
     .timestamp = STR("header:webhook-timestamp s"),
     .signed_template = STR("{header:webhook-id}.{ts}.{body}"),
     .secret_encoding = STR("whsec"),
-    .tolerance_ms = 300000};
+    .tolerance = {300000, 300000}};
 
 static void fail_report(void *argument, enum verify_field field, size_t index, const char *text)
 {
@@ -299,11 +299,40 @@ static void test_a_tolerance_of_nothing_looks_at_no_clock(void **state)
     struct verify_scheme *scheme;
 
     (void)state;
-    spec.tolerance_ms = 0;
+    spec.tolerance = (struct tolerance){0, 0};
     scheme = scheme_of(spec, K0);
     assert_int_equal(judge_time_text(scheme, "1"), VERIFY_VALID);
     assert_int_equal(judge_time_text(scheme, "12a"), VERIFY_BAD);
     verify_scheme_free(scheme);
+}
+
+static void test_a08_the_sides_may_differ(void **state)
+{
+    static const struct {
+        int now;
+        enum verify_result want;
+    } cases[] = {{NOW + 300, VERIFY_VALID},
+                 {NOW + 301, VERIFY_STALE},
+                 {NOW - 60, VERIFY_VALID},
+                 {NOW - 61, VERIFY_STALE}};
+    struct verify_spec spec = spec_h;
+    struct header headers[] = {{STR("X-Time"), STR("1700000000")},
+                               {STR("X-Sig"), str_from(mac(K0, STR("1700000000{}")))}};
+
+    (void)state;
+    spec.timestamp = STR("header:X-Time s");
+    spec.signed_template = STR("{ts}{body}");
+    spec.tolerance = (struct tolerance){300000, 60000};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct verify_scheme *scheme = scheme_of(spec, K0);
+        struct request request = {.headers = headers,
+                                  .header_count = 2,
+                                  .body = STR("{}"),
+                                  .received_us = (int64_t)cases[i].now * 1000000};
+
+        assert_int_equal(verify_request(scheme, &request, NULL), cases[i].want);
+        verify_scheme_free(scheme);
+    }
 }
 
 static void test_other_units_of_time(void **state)
@@ -350,7 +379,7 @@ static void test_other_units_of_time(void **state)
         snprintf(text, sizeof(text), "%s{}", cases[i].time);
         spec.timestamp = str_from(rule);
         spec.signed_template = STR("{ts}{body}");
-        spec.tolerance_ms = 300000;
+        spec.tolerance = (struct tolerance){300000, 300000};
         scheme = scheme_of(spec, K0);
         headers[1] = (struct header){STR("X-Sig"), str_from(mac(K0, str_from(text)))};
         if (judge(scheme, headers, 2, STR("{}")) != cases[i].want)
@@ -370,7 +399,7 @@ static void test_no_byte_moves_between_timestamp_and_body(void **state)
     (void)state;
     spec.timestamp = STR("header:X-Time s");
     spec.signed_template = STR("{ts}{body}");
-    spec.tolerance_ms = 300000;
+    spec.tolerance = (struct tolerance){300000, 300000};
     scheme = scheme_of(spec, K0);
     assert_int_equal(judge(scheme, headers, 2, STR("12")), VERIFY_VALID);
     headers[0].value = STR("17000000001");
@@ -390,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_a07_standard_webhooks_lists),
         cmocka_unit_test(test_a07_the_older_secret_still_counts),
         cmocka_unit_test(test_a08_the_window_has_two_sides),
+        cmocka_unit_test(test_a08_the_sides_may_differ),
         cmocka_unit_test(test_a_tolerance_of_nothing_looks_at_no_clock),
         cmocka_unit_test(test_other_units_of_time),
         cmocka_unit_test(test_no_byte_moves_between_timestamp_and_body),

@@ -56,6 +56,9 @@ static struct verify_scheme *scheme_of(const char *signature, const char *signed
                                .signature = str_from(signature),
                                .signed_template = str_from(signed_template),
                                .public_url = STR("https://example.com/in/h"),
+                               .vars = strstr(signed_template, "{var:")
+                                           ? STR("id=WH-1 {body} %3A, a.b-C_9 = = ")
+                                           : STR_NONE,
                                .secrets = &secret,
                                .secret_count = 1};
 
@@ -285,6 +288,7 @@ static void test_every_part_of_a_template(void **state)
     check_template("{json:/n}{json:/s/t}{json:/s/sig}{body}", "1.50ab" BODY, VERIFY_VALID);
     check_template("{sha256hex:body}", hex, VERIFY_VALID);
     check_template("{crc32:body}{body}", "3940225345" BODY, VERIFY_VALID);
+    check_template("{var:id}|{var:a.b-C_9}{body}", "WH-1 {body} %3A|=" BODY, VERIFY_VALID);
     check_template("{body}", BODY " ", VERIFY_BAD);
     check_template("{header:X-Missing}{body}", BODY, VERIFY_MISSING);
     check_template("{header:X-Twice}{body}", "1" BODY, VERIFY_BAD);
@@ -292,6 +296,82 @@ static void test_every_part_of_a_template(void **state)
     check_template("{query:t}{body}", "1" BODY, VERIFY_BAD);
     check_template("{json:/missing}{body}", BODY, VERIFY_BAD);
     check_template("{json:/s}{body}", BODY, VERIFY_BAD);
+}
+
+/* HubSpot's escapes are decoded, all others stay; the "?" in front of the query is no escape. */
+static void test_the_url_with_some_escapes_decoded(void **state)
+{
+    static const struct {
+        const char *url, *query, *want;
+    } cases[] = {
+        {"https://example.com/in", NULL, "https://example.com/in"},
+        {"https://example.com/in", "", "https://example.com/in?"},
+        {"https://example.com/a%3Ab%2Fc", "u=%3A%2F%3F%40%21%24%27%28%29%2A%2C%3B",
+         "https://example.com/a:b/c?u=:/?@!$'()*,;"},
+        {"https://example.com/", "%3a%2f%3f%40%21%24%27%28%29%2a%2c%3b",
+         "https://example.com/?:/?@!$'()*,;"},
+        {"https://example.com/", "a=%20%26%3D%25%2B%23%5B%5D%22%C3%A9+b",
+         "https://example.com/?a=%20%26%3D%25%2B%23%5B%5D%22%C3%A9+b"},
+        {"https://example.com/", "a=%253A", "https://example.com/?a=%253A"},
+        {"https://example.com/", "a=%00%", "https://example.com/?a=%00%"},
+        {"https://example.com/", "%3", "https://example.com/?%3"},
+        {"https://example.com/", "%3g%3A%3", "https://example.com/?%3g:%3"},
+        {"https://example.com/", "%%3A", "https://example.com/?%:"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct str secret = STR(K0);
+        struct verify_spec spec = {.algorithm = STR("hmac-sha256"),
+                                   .signature = STR("header:X-Sig hex"),
+                                   .signed_template = STR("{url:decoded}{body}"),
+                                   .public_url = str_from(cases[i].url),
+                                   .secrets = &secret,
+                                   .secret_count = 1};
+        struct verify_scheme *scheme = verify_scheme_new(&spec, fail_report, NULL);
+        struct header header = {STR("X-Sig"), STR_NONE};
+        struct request request = {
+            .query = str_from(cases[i].query), .headers = &header, .header_count = 1};
+        unsigned char digest[DIGEST_MAX];
+        char hex[CODEC_HEX_SIZE(32)];
+
+        sign(str_from(cases[i].want), digest);
+        codec_hex_encode(digest, 32, hex);
+        header.value = str_from(hex);
+        if (verify_request(scheme, &request, NULL) != VERIFY_VALID)
+            fail_msg("%s?%s", cases[i].url, cases[i].query);
+        verify_scheme_free(scheme);
+    }
+}
+
+/* Box, Sentry: any signature of any place, but no place twice. */
+static void test_several_places(void **state)
+{
+    static const char rule[] =
+        "header:A hex | header:B prefix v1= base64 | header:C hex repeat any";
+    char value[80];
+    struct header cases[][2] = {
+        {{STR("A"), str_from(good)}, {STR("B"), STR("v1=AAAA")}},
+        {{STR("A"), STR("00")}, {STR("b"), STR_NONE}},
+        {{STR("B"), STR_NONE}, {STR("X"), STR("")}},
+        {{STR("C"), STR("00")}, {STR("C"), str_from(good)}},
+        {{STR("A"), str_from(good)}, {STR("A"), str_from(good)}},
+        {{STR("A"), STR("00")}, {STR("B"), str_from(good)}},
+        {{STR("X"), str_from(good)}, {STR("Y"), str_from(good)}},
+    };
+    static const enum verify_result want[] = {VERIFY_VALID,  VERIFY_VALID, VERIFY_VALID,
+                                              VERIFY_VALID,  VERIFY_BAD,   VERIFY_BAD,
+                                              VERIFY_MISSING};
+    struct header good_then_twice[] = {
+        {STR("A"), str_from(good)}, {STR("B"), STR("v1=AAAA")}, {STR("B"), STR("v1=AAAA")}};
+
+    (void)state;
+    snprintf(value, sizeof(value), "v1=%s", good_base64);
+    cases[1][1].value = cases[2][0].value = str_from(value);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        if (judge_headers(rule, cases[i], 2) != want[i])
+            fail_msg("%zu", i);
+    assert_int_equal(judge_headers(rule, good_then_twice, 3), VERIFY_BAD);
 }
 
 int main(void)
@@ -306,6 +386,8 @@ int main(void)
         cmocka_unit_test(test_numbered_families),
         cmocka_unit_test(test_a_signature_in_the_query_or_the_body),
         cmocka_unit_test(test_every_part_of_a_template),
+        cmocka_unit_test(test_the_url_with_some_escapes_decoded),
+        cmocka_unit_test(test_several_places),
     };
 
     return cmocka_run_group_tests(tests, sign_body, NULL);

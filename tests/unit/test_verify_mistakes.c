@@ -15,10 +15,15 @@
 #include "verify/verify.h"
 
 static const char *const field_names[] = {
-    [VERIFY_ALGORITHM] = "verify",      [VERIFY_SIGNATURE] = "signature",
-    [VERIFY_TIMESTAMP] = "timestamp",   [VERIFY_SIGNED] = "signed",
-    [VERIFY_SECRET] = "secret",         [VERIFY_SECRET_ENCODING] = "secret_encoding",
+    [VERIFY_ALGORITHM] = "verify",
+    [VERIFY_SIGNATURE] = "signature",
+    [VERIFY_TIMESTAMP] = "timestamp",
+    [VERIFY_SIGNED] = "signed",
+    [VERIFY_SECRET] = "secret",
+    [VERIFY_SECRET_ENCODING] = "secret_encoding",
     [VERIFY_PUBLIC_URL] = "public_url",
+    [VERIFY_VARS] = "vars",
+    [VERIFY_BODY_UNAUTHENTICATED] = "body_unauthenticated",
 };
 
 static void note(void *argument, enum verify_field field, size_t index, const char *text)
@@ -47,9 +52,13 @@ static void check(const struct verify_spec *spec, const char *want)
 }
 
 #define NO_PART                                                                                    \
-    "; there are {body} {ts} {method} {url} {header:NAME} {query:NAME} {json:/POINTER} {secret} "  \
-    "{sha256hex:body} {crc32:body}\n"
+    "; there are {body} {ts} {method} {url} {url:decoded} {header:NAME} {query:NAME} "             \
+    "{json:/POINTER} {var:NAME} {secret} {sha256hex:body} {crc32:body}\n"
 #define NO_PLACE " is no place; write header:NAME, header:NAME-*, query:NAME or json:/POINTER\n"
+#define NO_COVER                                                                                   \
+    "signed: does not cover the body; without {body} or {sha256hex:body} anybody could change "    \
+    "it; "                                                                                         \
+    "where the sender signs no body, write body_unauthenticated = yes\n"
 #define AFTER_PLACE                                                                                \
     "; after the place come split CH, prefix TEXT, repeat any, and hex, base64 or base64url\n"
 
@@ -87,6 +96,20 @@ static const struct {
     {"hmac-sha256", "header:X-Sig hex repeat", NULL, "{body}", NULL,
      "signature: repeat is written \"repeat any\"\n"},
 
+    {"hmac-sha256", "header:A hex |", NULL, "{body}", NULL, "signature: \"\"" NO_PLACE},
+    {"hmac-sha256", "| header:A hex", NULL, "{body}", NULL, "signature: \"|\"" NO_PLACE},
+    {"hmac-sha256", "header:A hex|header:B hex", NULL, "{body}", NULL,
+     "signature: cannot use \"hex|header:B\"" AFTER_PLACE},
+    {"hmac-sha256", "header:A | header:B hex", NULL, "{body}", NULL,
+     "signature: does not say how the signature is written; add hex, base64 or base64url\n"},
+    {"hmac-sha256", "header:A hex | header:B hex | header:C hex | header:D hex", NULL, "{body}",
+     NULL, ""},
+    {"hmac-sha256", "header:A hex | header:B hex | header:C hex | header:D hex | header:E hex",
+     NULL, "{body}", NULL, "signature: has more than 4 places\n"},
+    {"hmac-sha256", "header:A hex | header:B split comma hex", "item t= s", "{ts}{body}", NULL, ""},
+    {"hmac-sha256", "header:A hex | header:B split comma prefix v1, hex", NULL, "{body}", NULL,
+     "signature: has a prefix with the character in it at which the signature is split\n"},
+
     {"hmac-sha256", "header:A hex", "header:T", "{ts}{body}", NULL,
      "timestamp: ends with the unit: s, ms or iso8601\n"},
     {"hmac-sha256", "header:A hex", "header:T us", "{ts}{body}", NULL,
@@ -109,19 +132,19 @@ static const struct {
 
     {"hmac-sha256", "header:A hex", NULL, NULL, NULL,
      "signed: is missing; write, for example, signed = {body}\n"},
-    {"hmac-sha256", "header:A hex", NULL, "", NULL,
-     "signed: does not cover the body; without {body} or {sha256hex:body} anybody could change "
-     "it\n"},
-    {"hmac-sha256", "header:A hex", NULL, "{method}{json:/id}", NULL,
-     "signed: does not cover the body; without {body} or {sha256hex:body} anybody could change "
-     "it\n"},
-    {"hmac-sha256", "header:A hex", NULL, "{crc32:body}", NULL,
-     "signed: does not cover the body; without {body} or {sha256hex:body} anybody could change "
-     "it\n"},
+    {"hmac-sha256", "header:A hex", NULL, "", NULL, NO_COVER},
+    {"hmac-sha256", "header:A hex", NULL, "{method}{json:/id}", NULL, NO_COVER},
+    {"hmac-sha256", "header:A hex", NULL, "{crc32:body}", NULL, NO_COVER},
     {"hmac-sha256", "header:A hex", NULL, "{ts}.{body}", NULL,
      "signed: uses {ts}, but there is no `timestamp`\n"},
     {"hmac-sha256", "header:A hex", NULL, "{url}{body}", NULL,
      "public_url: is missing, but `signed` uses {url}; write the URL as the provider knows it\n"},
+    {"hmac-sha256", "header:A hex", NULL, "{url:decoded}{body}", NULL,
+     "public_url: is missing, but `signed` uses {url}; write the URL as the provider knows it\n"},
+    {"hmac-sha256", "header:A hex", NULL, "{var:x}{body}", NULL,
+     "signed: uses {var:x}, which is not there; write vars = x=VALUE\n"},
+    {"hmac-sha256", "header:A hex", NULL, "{var:}{body}", NULL,
+     "signed: cannot use {var:}" NO_PART},
     {"hmac-sha256", "header:A hex", NULL, "{secret}{body}", NULL,
      "signed: uses {secret}, which is only for verify = sha256\n"},
     {"sha256", "header:A hex", NULL, "{body}", NULL,
@@ -156,6 +179,64 @@ static void test_every_mistake_of_a_scheme(void **state)
                                    .secret_count = 1};
 
         check(&spec, cases[i].want);
+    }
+}
+
+static const struct {
+    const char *timestamp, *signed_template, *vars, *unauthenticated, *want;
+} further[] = {
+    {NULL, "{body}{var:a}{var:b}", "a=1, b = x y ", NULL, ""},
+    {NULL, "{body}", "", NULL, "vars: cannot use \"\"; write NAME=VALUE, NAME=VALUE\n"},
+    {NULL, "{body}", "a", NULL, "vars: cannot use \"a\"; write NAME=VALUE, NAME=VALUE\n"},
+    {NULL, "{body}", "a=", NULL, "vars: cannot use \"a=\"; write NAME=VALUE, NAME=VALUE\n"},
+    {NULL, "{body}", "=1", NULL, "vars: cannot use \"=1\"; write NAME=VALUE, NAME=VALUE\n"},
+    {NULL, "{body}", "a b=1", NULL, "vars: cannot use \"a b=1\"; write NAME=VALUE, NAME=VALUE\n"},
+    {NULL, "{body}{var:a}", "a=1,", NULL, "vars: cannot use \"\"; write NAME=VALUE, NAME=VALUE\n"},
+    {NULL, "{body}{var:a}", "a=1, a=2", NULL, "vars: names \"a\" twice\n"},
+    {NULL, "{body}", "a=1", NULL, "vars: names \"a\", which `signed` does not use as {var:a}\n"},
+    {NULL, "{body}{var:a}", "a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1", NULL,
+     "vars: has more than 8 names\n"},
+
+    {NULL, "{body}", NULL, "no", ""},
+    {NULL, "{body}", NULL, "maybe", "body_unauthenticated: is yes or no\n"},
+    {NULL, "{body}", NULL, "", "body_unauthenticated: is yes or no\n"},
+    {NULL, "{body}", NULL, "yes",
+     "body_unauthenticated: is yes, but `signed` covers the body; take it away\n"},
+    {NULL, "{sha256hex:body}", NULL, "yes",
+     "body_unauthenticated: is yes, but `signed` covers the body; take it away\n"},
+    {NULL, "{crc32:body}", NULL, "yes", ""},
+    {NULL, "{header:Id}", NULL, "yes", ""},
+    {NULL, "{json:/id}", NULL, "yes", ""},
+    {NULL, "{method}{url}v1{var:a}", "a=1", "yes",
+     "signed: holds nothing of the request, so one signature would fit them all\n"},
+    {"json:/t s", "{json:/t}{json:/token}", NULL, "yes", ""},
+    {"json:/t s", "{ts}{json:/token}", NULL, "yes", ""},
+    {"json:/t s", "{json:/token}", NULL, "yes",
+     "timestamp: is not signed, so anybody could change it; `signed` has to use {ts}\n"},
+    {"json:/t s", "{crc32:body}", NULL, "yes",
+     "timestamp: is not signed, so anybody could change it; `signed` has to use {ts}\n"},
+    {"header:T s", "{json:/token}", NULL, "no",
+     NO_COVER "timestamp: is not signed, so anybody could change it; `signed` has to use {ts}\n"},
+    {"query:t s", "{url:decoded}{body}", NULL, NULL, ""},
+};
+
+static void test_vars_and_bodies_that_are_not_signed(void **state)
+{
+    struct str secret = STR("0123456789abcdef");
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(further); i++) {
+        struct verify_spec spec = {.algorithm = STR("hmac-sha256"),
+                                   .signature = STR("header:A hex"),
+                                   .timestamp = str_from(further[i].timestamp),
+                                   .signed_template = str_from(further[i].signed_template),
+                                   .vars = str_from(further[i].vars),
+                                   .body_unauthenticated = str_from(further[i].unauthenticated),
+                                   .public_url = STR("https://a.example/b"),
+                                   .secrets = &secret,
+                                   .secret_count = 1};
+
+        check(&spec, further[i].want);
     }
 }
 
@@ -276,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_mistake_of_a_scheme),
+        cmocka_unit_test(test_vars_and_bodies_that_are_not_signed),
         cmocka_unit_test(test_pointers_that_are_none_or_too_many),
         cmocka_unit_test(test_a33_every_form_of_a_secret),
         cmocka_unit_test(test_each_secret_is_judged),

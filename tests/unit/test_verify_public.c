@@ -43,7 +43,7 @@ static void sender_begin(struct sender *sender, size_t algorithm, size_t key_cou
         .timestamp = STR("header:T s"),
         .signed_template = STR("{header:Id}.{ts}.{body}"),
         .secret_encoding = STR("spki"),
-        .tolerance_ms = 300000,
+        .tolerance = {300000, 300000},
         .secrets = secrets,
         .secret_count = key_count,
     };
@@ -323,7 +323,7 @@ static void test_other_contradictions(void **state)
                                      .secrets = secrets,
                                      .secret_count = 1},
                 "3 0: does not cover the body; without {body} or {sha256hex:body} anybody could "
-                "change it\n");
+                "change it; where the sender signs no body, write body_unauthenticated = yes\n");
 }
 
 int main(void)
