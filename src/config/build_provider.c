@@ -289,6 +289,12 @@ static void check_secrets(const struct check *check)
         mistakes_add(check->build->mistakes, provider->secret_settings[SECRETS_MAX].file,
                      provider->secret_settings[SECRETS_MAX].line,
                      "secret: more than %d; take away those that are no longer used", SECRETS_MAX);
+    for (size_t i = 0; i < provider->secret_count; i++)
+        if (secret_source_is_folder(provider->secret_settings[i].text) &&
+            !str_is(provider->verify.text, "sns"))
+            mistakes_add(check->build->mistakes, provider->secret_settings[i].file,
+                         provider->secret_settings[i].line,
+                         "secret: a folder is for the certificates of verify = sns; name a file");
     for (size_t i = 0; raw && !none && i < provider->secret_count; i++) {
         size_t len = secret_len(provider->secrets[i]);
 

@@ -2,6 +2,7 @@
  * kind may be the secret itself, pasted, so it is never shown. */
 #include "config/secret_source.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 
 /* What all readers share. */
@@ -100,6 +102,78 @@ static struct secret *read_file(const struct place *place, const char *path, boo
     return secret;
 }
 
+/* ---- folders of certificates ---- */
+
+#define FOLDER_FILES_MAX 100
+#define PEM_SUFFIX_LEN 4 /* ".pem" */
+
+static int is_pem(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name);
+
+    return entry->d_name[0] != '.' && len > PEM_SUFFIX_LEN &&
+           strcmp(entry->d_name + len - PEM_SUFFIX_LEN, ".pem") == 0;
+}
+
+/* Adds a file behind a line with its name. */
+static bool add_file(const struct place *place, const char *folder, const char *name,
+                     struct buf *out)
+{
+    char *path = mem_printf("%s%s", folder, name);
+    struct secret *content = read_file(place, path, false);
+
+    if (content) {
+        buf_printf(out, "# %s\n", name);
+        buf_put_str(out, secret_reveal(content));
+        buf_put_char(out, '\n');
+    }
+    free(path);
+    secret_unref(content);
+    return content != NULL;
+}
+
+static struct secret *join_files(const struct place *place, const char *folder,
+                                 struct dirent **files, int count)
+{
+    struct secret *secret = NULL;
+    struct buf text;
+    bool well = true;
+
+    buf_init(&text, BUF_NO_CAP);
+    for (int i = 0; i < count; i++)
+        well = add_file(place, folder, files[i]->d_name, &text) && well;
+    if (well)
+        secret = secret_new(buf_str(&text));
+    buf_release(&text);
+    return secret;
+}
+
+/* What is in them is public, so modes are not looked at; names decide the order. */
+static struct secret *from_folder(const struct place *place, const char *folder)
+{
+    struct dirent **files = NULL;
+    struct secret *secret = NULL;
+    int count = scandir(folder, &files, is_pem, alphasort);
+
+    if (count < 0)
+        mistakes_add(place->mistakes, place->file, place->line, "secret: could not read %s: %m",
+                     folder);
+    else if (count == 0)
+        mistakes_add(place->mistakes, place->file, place->line,
+                     "secret: %s has no file NAME.pem in it; put the sender's certificates there",
+                     folder);
+    else if (count > FOLDER_FILES_MAX)
+        mistakes_add(place->mistakes, place->file, place->line,
+                     "secret: %s has more than %d files; take old certificates away", folder,
+                     FOLDER_FILES_MAX);
+    else
+        secret = join_files(place, folder, files, count);
+    for (int i = 0; i < count; i++)
+        free(files[i]);
+    free(files);
+    return secret;
+}
+
 static struct secret *from_file(const struct place *place, const char *path)
 {
     if (path[0] != '/') {
@@ -107,6 +181,8 @@ static struct secret *from_file(const struct place *place, const char *path)
                      "secret: file:%s is not an absolute path; write file:/PATH", path);
         return NULL;
     }
+    if (path[strlen(path) - 1] == '/')
+        return from_folder(place, path);
     return read_file(place, path, true);
 }
 
@@ -200,6 +276,11 @@ struct secret *secret_source_read(struct str reference, const char *file, int li
         secret = from_credential(&place, name);
     free(name);
     return secret;
+}
+
+bool secret_source_is_folder(struct str reference)
+{
+    return str_starts(reference, STR("file:")) && reference.ptr[reference.len - 1] == '/';
 }
 
 struct str secret_source_shown(struct str reference)

@@ -3,6 +3,8 @@
 #ifndef CONFIG_SECRET_SOURCE_H
 #define CONFIG_SECRET_SOURCE_H
 
+#include <stdbool.h>
+
 #include "base/secret.h"
 #include "base/str.h"
 #include "config/mistakes.h"
@@ -14,6 +16,10 @@
  * large. Warnings: readable for everybody, a literal in the file. */
 struct secret *secret_source_read(struct str reference, const char *file, int line,
                                   struct mistakes *mistakes);
+
+/* Whether a reference is that of a folder, "file:/FOLDER/": the secret is then the text of all its
+ * files NAME.pem in the order of their names, each behind a line "# NAME.pem". */
+bool secret_source_is_folder(struct str reference);
 
 /* The reference as it may be shown: "text:..." instead of a literal. */
 struct str secret_source_shown(struct str reference);

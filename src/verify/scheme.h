@@ -48,6 +48,7 @@ extern const struct scheme_kind scheme_signed;              /* the `signed =` te
 extern const struct scheme_kind scheme_token, scheme_basic; /* token.c */
 extern const struct scheme_kind scheme_twilio;              /* twilio.c */
 extern const struct scheme_kind scheme_adyen;               /* adyen.c */
+extern const struct scheme_kind scheme_sns;                 /* sns.c */
 
 /* A word of a blank-separated text; ptr NULL at the end. */
 struct str scheme_word(struct str *rest);

@@ -6,7 +6,7 @@
 #include "verify/scheme.h"
 
 static const struct scheme_kind *const kinds[] = {&scheme_signed, &scheme_token, &scheme_basic,
-                                                  &scheme_twilio, &scheme_adyen};
+                                                  &scheme_twilio, &scheme_adyen, &scheme_sns};
 
 struct verify_scheme {
     const struct scheme_kind *kind;

@@ -209,6 +209,70 @@ static void test_size_is_bounded(void **state)
                                      "holds the secret");
 }
 
+static void assert_folder_is_for_sns(const char *reference)
+{
+    static const char *const kinds[] = {"sns", "token"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct mistakes *mistakes = mistakes_new();
+        char *text = mem_printf("[provider p]\nverify = %s\nsecret = %s\nevent_id = sha256\n"
+                                "on = ignore\n",
+                                kinds[i], reference);
+        struct config *config = config_parse("t.conf", str_from(text), mistakes);
+
+        assert_int_equal(config == NULL, i);
+        assert_int_equal(mistakes_count(mistakes), i);
+        if (i)
+            assert_string_equal(mistakes_get(mistakes, 0)->text,
+                                "secret: a folder is for the certificates of verify = sns; name a "
+                                "file");
+        config_unref(config);
+        mistakes_free(mistakes);
+        free(text);
+    }
+}
+
+/* Certificates, one a file: each behind its name, in the order of the names. */
+static void test_a_folder_of_certificates(void **state)
+{
+    static const char *const names[] = {"b.pem", "a.pem", ".hidden.pem", "c.pem.new", "README"};
+    char *reference = mem_printf("file:%s/certs/", folder), *certs = mem_printf("%s/certs", folder);
+    char said[512], *want;
+
+    (void)state;
+    assert_null(read_said(reference, said));
+    want = mem_printf("secret: could not read %s/: No such file or directory", certs);
+    assert_string_equal(said, want);
+    free(want);
+    assert_int_equal(mkdir(certs, 0755), 0);
+    assert_null(read_said(reference, said));
+    want = mem_printf("secret: %s/ has no file NAME.pem in it; put the sender's certificates there",
+                      certs);
+    assert_string_equal(said, want);
+    free(want);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        free(path);
+        path = mem_printf("%s/%s", certs, names[i]);
+        write_secret(str_from(names[i]), 0644);
+    }
+    assert_secret(reference, STR("# a.pem\na.pem\n# b.pem\nb.pem\n"), "");
+    assert_folder_is_for_sns(reference);
+    free(path);
+    path = mem_printf("%s/a.pem", certs);
+    write_secret(STR("\n"), 0644);
+    assert_refused(reference, "secret: PATH is empty; put the secret into it");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        free(path);
+        path = mem_printf("%s/%s", certs, names[i]);
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(rmdir(certs), 0);
+    free(path);
+    path = mem_printf("%s/secret", folder);
+    free(reference);
+    free(certs);
+}
+
 static void test_credential(void **state)
 {
     char *variable;
@@ -270,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_a06_environment),
         cmocka_unit_test(test_loose_mode_is_a_warning),
         cmocka_unit_test(test_size_is_bounded),
+        cmocka_unit_test(test_a_folder_of_certificates),
         cmocka_unit_test(test_credential),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_without_secrets),

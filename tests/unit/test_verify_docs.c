@@ -49,6 +49,22 @@ static bool next_block(struct str *rest, struct str *kind, struct str *block)
     return true;
 }
 
+/* Files that the page names stand in the tests' data. */
+static void put_block(struct buf *text, struct str block)
+{
+    const char *at;
+
+    while ((at = memmem(block.ptr, block.len, "/etc/inboxd/", 12))) {
+        size_t before = (size_t)(at - block.ptr);
+
+        buf_put(text, block.ptr, before);
+        buf_put_str(text, STR(TEST_DATA "/"));
+        block = (struct str){at + 12, block.len - before - 12};
+    }
+    buf_put_str(text, block);
+    buf_put_char(text, '\n');
+}
+
 /* All ini blocks as one configuration. */
 static struct config *read_sections(struct str page, struct mistakes *mistakes)
 {
@@ -60,8 +76,7 @@ static struct config *read_sections(struct str page, struct mistakes *mistakes)
     while (next_block(&page, &kind, &block)) {
         if (!str_is(kind, "ini"))
             continue;
-        buf_put_str(&text, block);
-        buf_put(&text, "\n", 1);
+        put_block(&text, block);
     }
     config = config_parse(PAGE, buf_str(&text), mistakes);
     buf_release(&text);
