@@ -29,6 +29,7 @@
 #include "quarantine/quarantine.h"
 #include "work/pool.h"
 
+#define RESTARTS_MAX 16 /* keys that are named */
 #define DRAIN_TICK_MS 20
 #define DATABASE_RETRY_S 1
 /* Beyond shutdown_timeout, for statements that are being interrupted. */
@@ -317,53 +318,14 @@ static struct snapshot *read_config(const char *path)
     return snapshot;
 }
 
-static bool same_listens(const struct config *a, const struct config *b)
-{
-    if (a->listen_count != b->listen_count)
-        return false;
-    for (size_t i = 0; i < a->listen_count; i++)
-        if (a->listens[i].kind != b->listens[i].kind || a->listens[i].port != b->listens[i].port ||
-            !str_equal(a->listens[i].host, b->listens[i].host) ||
-            !str_equal(a->listens[i].path, b->listens[i].path))
-            return false;
-    return true;
-}
-
-static bool same_value(const struct key *key, const struct config *a, const struct config *b)
-{
-    const char *in_a = (const char *)a + key->member, *in_b = (const char *)b + key->member;
-
-    switch (key->type) {
-    case KEY_COUNT:
-        return *(const int *)(const void *)in_a == *(const int *)(const void *)in_b;
-    case KEY_SIZE:
-    case KEY_DURATION:
-        return *(const int64_t *)(const void *)in_a == *(const int64_t *)(const void *)in_b;
-    case KEY_TEXT:
-        return str_equal(*(const struct str *)(const void *)in_a,
-                         *(const struct str *)(const void *)in_b);
-    case KEY_ADDRESS:
-        return same_listens(a, b);
-    case KEY_WORD:
-    case KEY_SETTING:
-    case KEY_BACKOFF:
-    case KEY_BOUNDS:
-    case KEY_TOLERANCE:
-    case KEY_SECRET:
-    case KEY_ACTIONS:
-        break; /* none of these needs a restart */
-    }
-    return true;
-}
-
 /* Names what a running daemon cannot change. */
 static void warn_of_restart(const struct config *old, const struct config *new)
 {
-    for (size_t i = 0; i < key_count; i++)
-        if ((key_table[i].flags & KEY_NEEDS_RESTART) && key_table[i].section == KEY_INBOXD &&
-            !same_value(&key_table[i], old, new))
-            log_event(LOG_WARN, "changed key takes effect at the next start",
-                      F_TEXT("key", key_table[i].name));
+    const char *names[RESTARTS_MAX];
+    size_t count = config_needs_restart(old, new, names, RESTARTS_MAX);
+
+    for (size_t i = 0; i < count; i++)
+        log_event(LOG_WARN, "changed key takes effect at the next start", F_TEXT("key", names[i]));
 }
 
 static void on_reload(void *argument)

@@ -89,6 +89,17 @@ static void store_setting(const struct build *build, const struct entry *entry, 
     memcpy(member, &setting, sizeof(setting));
 }
 
+static void store_networks(const struct build *build, const struct entry *entry, char *member)
+{
+    struct err err = {0};
+    struct network_list networks;
+
+    if (value_networks(entry->key, entry->value, build->arena, &networks, &err) < 0)
+        wrong(build, entry, &err);
+    else
+        memcpy(member, &networks, sizeof(networks));
+}
+
 void build_member(const struct build *build, const struct entry *entry, void *object)
 {
     char *member = (char *)object + entry->key->member;
@@ -116,6 +127,9 @@ void build_member(const struct build *build, const struct entry *entry, void *ob
         break;
     case KEY_TOLERANCE:
         store_tolerance(build, entry, member);
+        break;
+    case KEY_NETWORKS:
+        store_networks(build, entry, member);
         break;
     case KEY_ADDRESS:
     case KEY_SECRET:
@@ -167,6 +181,7 @@ bool build_same(const struct key *key, const void *a, const void *b)
     case KEY_TOLERANCE:
         return memcmp(x, y, sizeof(struct tolerance)) == 0;
     case KEY_ADDRESS:
+    case KEY_NETWORKS:
     case KEY_SECRET:
     case KEY_ACTIONS:
         break; /* lists: whoever owns the list compares them */

@@ -15,6 +15,7 @@
 #include "base/secret.h"
 #include "base/str.h"
 #include "config/mistakes.h"
+#include "core/address.h"
 #include "core/backoff.h"
 #include "core/tolerance.h"
 
@@ -51,6 +52,13 @@ struct quarantine_bounds {
 struct route_config {
     struct setting pattern; /* an event type, or a prefix that ends in '*' */
     struct setting actions; /* "sql:schema.fn", "ignore", later more, separated by commas */
+};
+
+/* Networks as one setting lists them. */
+struct network_list {
+    const struct network *list;
+    size_t count;
+    bool unix_peers; /* "unix": whoever is connected by a Unix socket; only trusted_proxies */
 };
 
 struct provider_config {
@@ -92,6 +100,8 @@ struct provider_config {
     enum on_off quarantine;
     struct quarantine_bounds quarantine_max;
 
+    struct network_list allow; /* count 0: everybody */
+
     /* Work. */
     struct route_config *routes;
     size_t route_count;
@@ -111,6 +121,7 @@ struct config {
     int writers;      /* threads that store; default 2 */
     int64_t max_body; /* bytes */
     int max_connections;
+    struct network_list trusted_proxies;
     int64_t idle_timeout_ms;
     int64_t ack_timeout_ms;
     int64_t shutdown_timeout_ms;

@@ -68,6 +68,9 @@ const struct key key_table[] = {
     KEY(INBOXD, retain_ids, DURATION, "400d",
         "How long an event's id is known, so that a copy of it is a duplicate.",
         IN_CONFIG(retain_ids_ms), .min = SECOND, .max = 36500 * DAY),
+    KEY(INBOXD, trusted_proxies, NETWORKS, NULL,
+        "Whose X-Forwarded-For and Forwarded are believed.",
+        IN_CONFIG(trusted_proxies), .flags = KEY_MAY_EMPTY),
     KEY(INBOXD, queue_max, COUNT, "10000",
         "The most requests that wait for a writer; one more is answered 503.",
         IN_CONFIG(queue_max), .min = 1, .max = 1000000, .flags = KEY_NEEDS_RESTART),
@@ -144,6 +147,9 @@ const struct key key_table[] = {
     KEY(PROVIDER, quarantine_max, BOUNDS, "1000 10M 120",
         "The most refused requests and bytes that are kept, and the most a minute from one address.",
         IN_PROVIDER(quarantine_max)),
+    KEY(PROVIDER, allow, NETWORKS, NULL,
+        "The addresses that may send; others are answered 403.",
+        IN_PROVIDER(allow), .flags = KEY_MAY_EMPTY),
     KEY(PROVIDER, on, ACTIONS, NULL,
         "What is done with an event, or with events of a type.",
         .flags = KEY_REQUIRED | KEY_REPEATABLE | KEY_PATTERN),
@@ -210,6 +216,7 @@ const char *key_type_text(enum key_type type)
         [KEY_WORD] = "word",           [KEY_ADDRESS] = "address", [KEY_TEXT] = "text",
         [KEY_SETTING] = "text",        [KEY_BACKOFF] = "backoff", [KEY_BOUNDS] = "bound",
         [KEY_TOLERANCE] = "tolerance", [KEY_SECRET] = "secret",   [KEY_ACTIONS] = "actions",
+        [KEY_NETWORKS] = "networks",
     };
 
     return texts[type];

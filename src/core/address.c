@@ -19,7 +19,7 @@ bool address_read(struct str text, struct address *address)
 {
     char copy[ADDRESS_TEXT_SIZE];
 
-    if (text.len == 0 || text.len >= sizeof(copy) || memchr(text.ptr, '\0', text.len))
+    if (!text.ptr || text.len == 0 || text.len >= sizeof(copy) || memchr(text.ptr, '\0', text.len))
         return false;
     memcpy(copy, text.ptr, text.len);
     copy[text.len] = '\0';

@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "ingest/path.h"
+#include "ingest/sender.h"
 #include "ingest/uses.h"
 #include "provider/encoding.h"
 
@@ -116,9 +117,11 @@ static void view_request(const struct http_request *from, struct str query, stru
 static void on_head(void *argument, struct http_request *request)
 {
     struct ingest *ingest = argument;
+    const struct config *config = ingest->snapshot->config;
     struct path path = path_read(request->target);
     struct intake *intake;
     ptrdiff_t provider;
+    bool allowed;
 
     if (!path.provider.ptr) {
         refuse_unknown(ingest, request, REFUSAL_NOT_FOUND);
@@ -135,12 +138,18 @@ static void on_head(void *argument, struct http_request *request)
     intake->snapshot = snapshot_ref(ingest->snapshot);
     intake->provider = (size_t)provider;
     request->owner = intake;
+    view_request(request, path.query, &intake->view);
+    allowed = sender_find(config, &config->providers[provider], &intake->view, request->arena);
+    request->source_ip = intake->view.source_ip;
     if (!handshakes_take(handshakes_of(intake), request->method)) {
         refuse(intake, REFUSAL_METHOD_NOT_ALLOWED);
         return;
     }
-    http_request_limit(request, (size_t)ingest->snapshot->config->providers[provider].max_body);
-    view_request(request, path.query, &intake->view);
+    if (!allowed) {
+        refuse(intake, REFUSAL_ADDRESS_NOT_ALLOWED);
+        return;
+    }
+    http_request_limit(request, (size_t)config->providers[provider].max_body);
     if (encoding_of(&intake->view) == ENCODING_UNKNOWN)
         refuse(intake, REFUSAL_UNSUPPORTED_ENCODING);
 }

@@ -92,6 +92,9 @@ static void put_facts(struct buf *buf, const struct key *key)
     case KEY_ACTIONS:
         buf_printf(buf, "Actions");
         break;
+    case KEY_NETWORKS:
+        buf_printf(buf, "Networks");
+        break;
     case KEY_TEXT:
     case KEY_SETTING:
     case KEY_BACKOFF:

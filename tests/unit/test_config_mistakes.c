@@ -98,6 +98,13 @@ static const struct {
     {GENERAL "log = xml\n", "2: log: \"xml\" is unknown; write logfmt or json\n"},
     {GENERAL "log_level = warning\n",
      "2: log_level: \"warning\" is unknown; write debug, info, warn or error\n"},
+    {GENERAL "trusted_proxies = 127.0.0.1,\n", "2: trusted_proxies: \"\" is no network; write an "
+                                               "address such as 192.0.2.1 or 2001:db8::1, or a "
+                                               "network such as 10.0.0.0/8\n"},
+    {GENERAL "trusted_proxies = unix, 10.1.0.0/8\n",
+     "2: trusted_proxies: \"10.1.0.0/8\" has bits set behind its first 8; write the network's "
+     "first "
+     "address, or a longer prefix\n"},
     {GENERAL "listen = 8080\n", "2: listen: \"8080\" has no port; write a numeric address and port "
                                 "such as 127.0.0.1:8080 or [::1]:8080, unix:/PATH, or systemd\n"},
     {GENERAL "listen = localhost:8080\n",
