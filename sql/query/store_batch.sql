@@ -3,17 +3,19 @@
 --   $1 provider, $2 event_id, $3 event_type (may be null), $4 ordering_key (may be null), $5 headers (JSON object),
 --   $6 body, $7 repaired JSON text (null: the body itself), $8 payload_repaired, $9 payload usable (false: payload
 --   stays null), $10 signature_verified, $11 source address (may be null), $12 class, $13 SHA-256 of the body,
---   $14 lane (null: no order).
+--   $14 lane (null: no order), $15 place of its id in $16 (1 to the number of elements), $16 ids
+--   in ascending order (null: they are drawn here).
 -- Returns a row an event: n (1 for the first), id (null: a duplicate), run_at (the same for all: lower the claim cursor
 -- to it). Key: ledger_pkey.
--- The ids are drawn first, in the order of the arrays, so that what follows joins on a bigint and not on two texts;
+-- The ids are drawn first, and given in the order received, so that what follows joins on a bigint and not on two texts;
 -- a duplicate burns its id, as the column's default would. What is wide is not unnested but read from its array by the
 -- element's number, where it is stored: unnest and the joins would copy each body three times (10 to 20 % of the cost).
 with input as materialized (
-    select u.n, nextval('inboxd.event_id_seq') as id, u.provider, u.event_id, u.event_type, u.class, u.lane,
-           u.body_sha256
-      from unnest($1::text[], $2::text[], $3::text[], $12::text[], $13::bytea[], $14::text[])
-           with ordinality as u (provider, event_id, event_type, class, body_sha256, lane, n)
+    select u.n, u.provider, u.event_id, u.event_type, u.class, u.lane, u.body_sha256,
+           (coalesce($16::bigint[], array(select nextval('inboxd.event_id_seq')
+                                            from generate_series(1, cardinality($1::text[])))))[u.place] as id
+      from unnest($1::text[], $2::text[], $3::text[], $12::text[], $13::bytea[], $14::text[], $15::bigint[])
+           with ordinality as u (provider, event_id, event_type, class, body_sha256, lane, place, n)
 ), ledger as (
     insert into inboxd.ledger (provider, event_id, id, body_sha256)
     select provider, event_id, id, body_sha256 from input

@@ -178,6 +178,12 @@ static unsigned array_type(enum db_type element)
     abort();
 }
 
+void db_args_null_array(struct db_args *args, enum db_type element)
+{
+    begin(args, array_type(element));
+    args->lengths[args->count++] = -1;
+}
+
 /* array_recv in PostgreSQL's source: dimensions, "has nulls", element type, then length and lower
  * bound of each dimension. */
 void db_args_array_begin(struct db_args *args, enum db_type element)

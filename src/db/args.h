@@ -36,6 +36,7 @@ void db_args_bool(struct db_args *args, bool value);
 void db_args_time(struct db_args *args,
                   int64_t us_since_2000); /* INT64_MIN: -infinity, INT64_MAX: infinity */
 void db_args_null(struct db_args *args, enum db_type type);
+void db_args_null_array(struct db_args *args, enum db_type element);
 
 /* An array parameter: begin, then elements, then end. */
 void db_args_array_begin(struct db_args *args, enum db_type element);

@@ -66,7 +66,7 @@ bool aside_join(struct aside *aside, struct batch_row *row)
     for (size_t i = 0; i < aside->count; i++) {
         struct batch_row *there = &aside->rows[i].row;
 
-        if (batch_compare(&there->item->event, &row->item->event) != 0)
+        if (there->group || batch_compare(&there->item->event, &row->item->event) != 0)
             continue;
         for (struct store_item *item = row->repeats; item; item = next) {
             next = item->next;

@@ -1,6 +1,6 @@
 /* Rows that wait aside because another transaction holds their identity: an uncommitted twin. Each
  * is tried again by itself, at growing intervals; later copies join it instead of blocking a batch.
- * Bounded. Pure; one thread. */
+ * A row may stand for a group, which is joined by nobody. Bounded. Pure; one thread. */
 #ifndef INBOX_ASIDE_H
 #define INBOX_ASIDE_H
 

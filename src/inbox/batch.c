@@ -30,7 +30,9 @@ static int compare_rows(const void *left, const void *right)
     const struct batch_row *a = left, *b = right;
     int order = batch_compare(&a->item->event, &b->item->event);
 
-    return order ? order : (a->arrival > b->arrival) - (a->arrival < b->arrival);
+    if (order)
+        return order;
+    return (a->item->arrival > b->item->arrival) - (a->item->arrival < b->item->arrival);
 }
 
 void batch_add_repeat(struct batch_row *row, struct store_item *item)
@@ -67,13 +69,44 @@ void batch_fill(struct batch *batch, struct store_item *list)
             batch->size = batch->size ? 2 * batch->size : 64;
             batch->rows = mem_resize(batch->rows, batch->size * sizeof(*batch->rows));
         }
-        batch->rows[batch->count] = (struct batch_row){.item = item, .arrival = batch->count};
-        batch->count++;
+        item->arrival = batch->count;
+        batch->rows[batch->count++] = (struct batch_row){.item = item};
     }
+    batch->length = batch->count;
     if (batch->count > 1) {
         qsort(batch->rows, batch->count, sizeof(*batch->rows), compare_rows);
         fold(batch);
     }
+}
+
+static void put_back(struct store_item **places, struct store_item *list)
+{
+    for (struct store_item *item = list, *next; item; item = next) {
+        next = item->next;
+        places[item->arrival] = item;
+    }
+}
+
+struct store_item *batch_take(struct batch *batch)
+{
+    struct store_item **places = mem_alloc((batch->length + 1) * sizeof(struct store_item *));
+    struct store_item *list = NULL;
+
+    for (size_t i = 0; i < batch->count; i++) {
+        if (!batch->rows[i].item)
+            continue;
+        places[batch->rows[i].item->arrival] = batch->rows[i].item;
+        put_back(places, batch->rows[i].repeats);
+    }
+    for (size_t i = batch->length; i-- > 0;) {
+        if (!places[i])
+            continue;
+        places[i]->next = list;
+        list = places[i];
+    }
+    free(places);
+    batch->count = 0;
+    return list;
 }
 
 void batch_compact(struct batch *batch)

@@ -19,13 +19,14 @@ enum batch_without {
 struct batch_row {
     struct store_item *item;    /* the first copy: stored; NULL: answered already */
     struct store_item *repeats; /* later copies of the same id, linked by `next` */
-    size_t arrival;             /* place in the list that the batch was made from */
     enum batch_without without;
+    bool group; /* it stands for the whole group of its item */
 };
 
 struct batch {
     struct batch_row *rows;
     size_t count, size;
+    size_t length; /* of the list that it was made from */
 };
 
 void batch_init(struct batch *batch);
@@ -33,6 +34,9 @@ void batch_release(struct batch *batch);
 
 /* Replaces the content by the items of `list`, linked by `next`. */
 void batch_fill(struct batch *batch, struct store_item *list);
+
+/* The items again as a list in the order in which they came; the batch is empty then. */
+struct store_item *batch_take(struct batch *batch);
 
 /* Drops the rows that were answered (item NULL); the order stays. */
 void batch_compact(struct batch *batch);

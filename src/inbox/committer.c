@@ -113,6 +113,13 @@ static void push_repeats(struct store_item **list, struct batch_row *row, enum s
     }
 }
 
+static void push_group(struct store_item **list, struct store_group *group,
+                       enum store_result result)
+{
+    for (size_t i = 0; i < group->count; i++)
+        push(list, &group->items[i], result);
+}
+
 /* Answers rows that are not stored. */
 static void refuse(struct committer *c, struct batch_row *rows, size_t n)
 {
@@ -121,8 +128,12 @@ static void refuse(struct committer *c, struct batch_row *rows, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (!rows[i].item)
             continue;
-        push(&list, rows[i].item, STORE_UNAVAILABLE);
-        push_repeats(&list, &rows[i], STORE_UNAVAILABLE);
+        if (rows[i].group) {
+            push_group(&list, rows[i].item->group, STORE_UNAVAILABLE);
+        } else {
+            push(&list, rows[i].item, STORE_UNAVAILABLE);
+            push_repeats(&list, &rows[i], STORE_UNAVAILABLE);
+        }
         rows[i].item = NULL;
     }
     if (list)
@@ -349,6 +360,15 @@ static void log_row(enum log_level level, const char *message, const struct comm
               F_STR("event_id", row->item->event.id), F_TEXT("sqlstate", store_sqlstate(c->store)));
 }
 
+static void leave_out_more(const struct committer *c, struct batch_row *row)
+{
+    row->without++;
+    log_row(LOG_WARN,
+            row->without == WITHOUT_PAYLOAD ? "payload is refused by the database, left out"
+                                            : "headers are refused by the database, left out",
+            c, row);
+}
+
 /* The row that PostgreSQL refuses: with less and less of it. Its identity and its bytes are kept in
  * any case. */
 static enum verdict store_without(struct committer *c, struct batch_row *row)
@@ -356,11 +376,7 @@ static enum verdict store_without(struct committer *c, struct batch_row *row)
     enum verdict verdict = REFUSED;
 
     while (verdict == REFUSED && row->without < WITHOUT_HEADERS) {
-        row->without++;
-        log_row(LOG_WARN,
-                row->without == WITHOUT_PAYLOAD ? "payload is refused by the database, left out"
-                                                : "headers are refused by the database, left out",
-                c, row);
+        leave_out_more(c, row);
         verdict = commit_rows(c, row, 1);
     }
     if (verdict != REFUSED)
@@ -406,7 +422,9 @@ static enum verdict commit_parts(struct committer *c, struct batch_row *rows, si
 
 static bool abandoned(const struct store_item *item)
 {
-    return __atomic_load_n(&item->abandoned, __ATOMIC_ACQUIRE);
+    const bool *flag = item->group ? &item->group->abandoned : &item->abandoned;
+
+    return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
 }
 
 static bool row_abandoned(const struct batch_row *row)
@@ -478,7 +496,8 @@ static void give_up(struct committer *c, struct batch_row *rows, size_t n, enum 
     refuse(c, rows, n);
 }
 
-void committer_run(struct committer *c, struct store_item *list)
+/* Events that are on their own. */
+static void run_alone(struct committer *c, struct store_item *list)
 {
     enum verdict verdict;
 
@@ -492,7 +511,201 @@ void committer_run(struct committer *c, struct store_item *list)
         give_up(c, c->batch.rows, c->batch.count, verdict);
 }
 
+/* ---- groups ---- */
+
+/* What became of rows if they were stored now. */
+static enum verdict probe_rows(struct committer *c, struct batch_row *rows, size_t n)
+{
+    if (!have_session(c))
+        return DOWN;
+    return store_probe(c->store, rows, n, &c->err) == 0 ? DONE : policy[fault_of(c)].verdict;
+}
+
+/* Finds a row that PostgreSQL refuses, in rows of which it refuses one or more: *at. REFUSED, or
+ * what came between. */
+static enum verdict find_refused(struct committer *c, struct batch_row *rows, size_t n, size_t *at)
+{
+    size_t low = 0, high = n; /* it is in rows[low..high) */
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        enum verdict verdict = probe_rows(c, rows + low, middle - low);
+
+        if (verdict == REFUSED)
+            high = middle;
+        else if (verdict == DONE)
+            low = middle;
+        else
+            return verdict;
+    }
+    *at = low;
+    return REFUSED;
+}
+
+/* Leaves out more of the row that PostgreSQL refuses. DONE: worth another try. */
+static enum verdict spoil_refused(struct committer *c, struct batch *batch)
+{
+    size_t at = 0;
+    enum verdict verdict = find_refused(c, batch->rows, batch->count, &at);
+    struct batch_row *row = &batch->rows[at];
+
+    if (verdict != REFUSED)
+        return verdict;
+    if (row->without == WITHOUT_HEADERS) {
+        log_row(LOG_ERROR, "could not store event, nor those that came with it", c, row);
+        refuse(c, batch->rows, batch->count);
+        return REFUSED;
+    }
+    leave_out_more(c, row);
+    return DONE;
+}
+
+/* Commits the batch, which is one group. LOCKED: as it was, somebody holds one of its ids. */
+static enum verdict commit_group(struct committer *c, struct batch *batch)
+{
+    int64_t deadline = clock_mono_us() + c->options.ack_timeout_ms * MS;
+    enum verdict verdict;
+
+    set_lock_timeout(c, LOCK_TIMEOUT_SHORT_MS);
+    while ((verdict = commit_rows(c, batch->rows, batch->count)) == REFUSED) {
+        verdict = clock_mono_us() > deadline ? NOT_NOW : spoil_refused(c, batch);
+        if (verdict != DONE)
+            break;
+    }
+    return verdict == REFUSED ? DONE : verdict;
+}
+
+static void fill_group(struct committer *c, struct store_group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        group->items[i].next = i + 1 < group->count ? &group->items[i + 1] : NULL;
+    batch_fill(&c->batch, group->items);
+}
+
+static void run_group(struct committer *c, struct store_group *group)
+{
+    struct batch *batch = &c->batch;
+    const struct batch_row row = {.item = group->items, .group = true};
+    enum verdict verdict;
+
+    fill_group(c, group);
+    if (!c->up || abandoned(group->items)) {
+        refuse(c, batch->rows, batch->count);
+        return;
+    }
+    verdict = commit_group(c, batch);
+    if (verdict == LOCKED && !aside_put(c->aside, &row, clock_mono_us()))
+        refuse(c, batch->rows, batch->count);
+    else if (verdict != DONE && verdict != LOCKED)
+        give_up(c, batch->rows, batch->count, verdict);
+}
+
+/* Moves the groups of the list behind each other into *groups; returns the other items. */
+static struct store_item *split_list(struct store_item *list, struct store_item **groups)
+{
+    struct store_item *alone = NULL, **last_alone = &alone, **last_group = groups, *next;
+
+    *groups = NULL;
+    for (struct store_item *item = list; item; item = next) {
+        struct store_item ***last = item->group ? &last_group : &last_alone;
+
+        next = item->next;
+        item->next = NULL;
+        **last = item;
+        *last = &item->next;
+    }
+    return alone;
+}
+
+/* Each group by itself, then the others together. */
+static void run_apart(struct committer *c, struct store_item *list)
+{
+    struct store_item *groups, *alone = split_list(list, &groups), *after;
+
+    for (struct store_item *item = groups; item; item = after) {
+        after = item->group->items[item->group->count - 1].next;
+        run_group(c, item->group);
+    }
+    if (alone)
+        run_alone(c, alone);
+}
+
+/* Takes what nobody waits for any more off the list: once begun, a group is stored whole. */
+static struct store_item *drop_abandoned(struct committer *c, struct store_item *list)
+{
+    struct store_item *kept = NULL, **last = &kept, *dropped = NULL, *next;
+    const struct store_group *group = NULL;
+    bool drop = false;
+
+    for (struct store_item *item = list; item; item = next) {
+        next = item->next;
+        item->next = NULL;
+        if (!item->group || item->group != group)
+            drop = abandoned(item);
+        group = item->group;
+        if (drop) {
+            push(&dropped, item, STORE_UNAVAILABLE);
+        } else {
+            *last = item;
+            last = &item->next;
+        }
+    }
+    if (dropped)
+        c->options.answer(c->options.argument, dropped);
+    return kept;
+}
+
+/* All together; where that does not commit for the sake of single rows, apart. */
+static void run_together(struct committer *c, struct store_item *list)
+{
+    struct batch *batch = &c->batch;
+    enum verdict verdict;
+
+    list = drop_abandoned(c, list);
+    if (!list)
+        return;
+    batch_fill(batch, list);
+    set_lock_timeout(c, LOCK_TIMEOUT_MS);
+    verdict = commit_rows(c, batch->rows, batch->count);
+    if (verdict == LOCKED || verdict == REFUSED)
+        run_apart(c, batch_take(batch));
+    else if (verdict != DONE)
+        give_up(c, batch->rows, batch->count, verdict);
+}
+
+static bool has_group(const struct store_item *list)
+{
+    for (const struct store_item *item = list; item; item = item->next)
+        if (item->group)
+            return true;
+    return false;
+}
+
+/* While something waits aside, groups are not put among others: they may hold copies of it. */
+void committer_run(struct committer *c, struct store_item *list)
+{
+    if (!c->up || !has_group(list))
+        run_alone(c, list);
+    else if (aside_count(c->aside) > 0)
+        run_apart(c, list);
+    else
+        run_together(c, list);
+}
+
 /* ---- upkeep ---- */
+
+static enum verdict commit_aside(struct committer *c, struct batch_row *row)
+{
+    enum verdict verdict;
+
+    if (row->group) {
+        fill_group(c, row->item->group);
+        return commit_group(c, &c->batch);
+    }
+    set_lock_timeout(c, LOCK_TIMEOUT_SHORT_MS);
+    verdict = commit_rows(c, row, 1);
+    return verdict == REFUSED ? store_without(c, row) : verdict;
+}
 
 /* Tries one row that waits aside. */
 static void try_aside(struct committer *c, struct batch_row *row, int64_t since_us)
@@ -503,10 +716,7 @@ static void try_aside(struct committer *c, struct batch_row *row, int64_t since_
         refuse(c, row, 1);
         return;
     }
-    set_lock_timeout(c, LOCK_TIMEOUT_SHORT_MS);
-    verdict = commit_rows(c, row, 1);
-    if (verdict == REFUSED)
-        verdict = store_without(c, row);
+    verdict = commit_aside(c, row);
     if (verdict == LOCKED)
         aside_put_back(c->aside, row, since_us, clock_mono_us());
     else if (verdict != DONE)

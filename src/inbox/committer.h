@@ -8,7 +8,11 @@
  * halved with a short lock_timeout until only the blocked rows are left; these wait aside and hold
  * up nobody table locked        the batch waits, up to ack_timeout no partition        it is made,
  * then once more a value refused     halved until only that row is left, which is stored without
- * `payload` */
+ * `payload`
+ *
+ * A group commits as a whole or not at all. It goes with a batch as long as the batch commits;
+ * where that does not, it is tried alone, waits aside alone, and of a value refused in it only the
+ * row is looked for. */
 #ifndef INBOX_COMMITTER_H
 #define INBOX_COMMITTER_H
 

@@ -1,7 +1,7 @@
 /* The statements of ingest. Without ordering keys a batch is a single statement, committed by its
  * end; with them the lanes come first, in one transaction and one pipeline: their row locks make
- * the ids of a key grow in the order of their commits. Columns go as binary arrays, the body once:
- * the statement makes `payload` from it. */
+ * the ids of a key grow in the order of their commits. More rows than a statement reads well are
+ * several statements of that transaction, with ids that were drawn before. */
 #include "inbox/store.h"
 
 #include <stdio.h>
@@ -9,13 +9,19 @@
 
 #include "base/fault.h"
 #include "base/mem.h"
+#include "inbox/columns.h"
+
+/* A statement reads wide columns by walking their arrays, so that its time grows with the square of
+ * its rows: 10,000 of them in one take twice as long as in twenty. */
+#define STATEMENT_ROWS 500
 
 struct store {
     struct db *db;
     struct db_args *args, *lane_args;
     const struct db_query *batch_query, *lanes_query, *check_query, *count_query;
-    const struct event **lanes; /* scratch */
-    size_t lanes_size;
+    struct columns columns;
+    int64_t *ids; /* scratch */
+    size_t ids_size;
     enum db_fault fault;
     char sqlstate[6];
 };
@@ -40,7 +46,8 @@ void store_free(struct store *store)
         return;
     db_args_free(store->args);
     db_args_free(store->lane_args);
-    free(store->lanes);
+    columns_release(&store->columns);
+    free(store->ids);
     free(store);
 }
 
@@ -52,162 +59,6 @@ enum db_fault store_fault(const struct store *store)
 const char *store_sqlstate(const struct store *store)
 {
     return store->sqlstate;
-}
-
-/* ---- parameters ---- */
-
-static struct str provider_of(const struct batch_row *row)
-{
-    return row->item->event.provider;
-}
-
-static struct str id_of(const struct batch_row *row)
-{
-    return row->item->event.id;
-}
-
-static struct str type_of(const struct batch_row *row)
-{
-    return row->item->event.type;
-}
-
-static struct str key_of(const struct batch_row *row)
-{
-    return row->item->event.key;
-}
-
-static struct str headers_of(const struct batch_row *row)
-{
-    return row->without >= WITHOUT_HEADERS ? STR("{}") : row->item->event.headers;
-}
-
-static struct str body_of(const struct batch_row *row)
-{
-    struct str body = row->item->event.body;
-
-    return body.ptr ? body : STR("");
-}
-
-static struct str document_of(const struct batch_row *row)
-{
-    return row->without >= WITHOUT_PAYLOAD ? STR_NONE : row->item->event.document;
-}
-
-static struct str source_ip_of(const struct batch_row *row)
-{
-    return row->without >= WITHOUT_HEADERS ? STR_NONE : row->item->event.source_ip;
-}
-
-static struct str class_of(const struct batch_row *row)
-{
-    return str_from(work_class_name(row->item->event.class));
-}
-
-static struct str sha256_of(const struct batch_row *row)
-{
-    return (struct str){(const char *)row->item->event.body_sha256, EVENT_SHA256_SIZE};
-}
-
-static bool has_lane(const struct event *event)
-{
-    return event->ordered && event->key.ptr;
-}
-
-static struct str lane_of(const struct batch_row *row)
-{
-    return has_lane(&row->item->event) ? row->item->event.key : STR_NONE;
-}
-
-static bool is_repaired(const struct batch_row *row)
-{
-    return row->without == WITHOUT_NOTHING && row->item->event.payload_repaired;
-}
-
-static bool has_payload(const struct batch_row *row)
-{
-    return row->without == WITHOUT_NOTHING && row->item->event.has_payload;
-}
-
-static bool is_verified(const struct batch_row *row)
-{
-    return row->item->event.signature_verified;
-}
-
-static void put_column(struct db_args *args, enum db_type type, const struct batch_row *rows,
-                       size_t n, struct str (*value)(const struct batch_row *row))
-{
-    db_args_array_begin(args, type);
-    for (size_t i = 0; i < n; i++)
-        db_args_element(args, value(&rows[i]));
-    db_args_array_end(args);
-}
-
-static void put_flags(struct db_args *args, const struct batch_row *rows, size_t n,
-                      bool (*value)(const struct batch_row *row))
-{
-    db_args_array_begin(args, DB_BOOL);
-    for (size_t i = 0; i < n; i++)
-        db_args_element_bool(args, value(&rows[i]));
-    db_args_array_end(args);
-}
-
-/* The parameters of store_batch.sql, in its order. */
-static void put_batch(struct db_args *args, const struct batch_row *rows, size_t n)
-{
-    db_args_clear(args);
-    put_column(args, DB_TEXT, rows, n, provider_of);
-    put_column(args, DB_TEXT, rows, n, id_of);
-    put_column(args, DB_TEXT, rows, n, type_of);
-    put_column(args, DB_TEXT, rows, n, key_of);
-    put_column(args, DB_TEXT, rows, n, headers_of);
-    put_column(args, DB_BYTEA, rows, n, body_of);
-    put_column(args, DB_TEXT, rows, n, document_of);
-    put_flags(args, rows, n, is_repaired);
-    put_flags(args, rows, n, has_payload);
-    put_flags(args, rows, n, is_verified);
-    put_column(args, DB_TEXT, rows, n, source_ip_of);
-    put_column(args, DB_TEXT, rows, n, class_of);
-    put_column(args, DB_BYTEA, rows, n, sha256_of);
-    put_column(args, DB_TEXT, rows, n, lane_of);
-}
-
-static int compare_lanes(const void *left, const void *right)
-{
-    const struct event *a = *(const struct event *const *)left;
-    const struct event *b = *(const struct event *const *)right;
-    int order = str_compare(a->provider, b->provider);
-
-    return order ? order : str_compare(a->key, b->key);
-}
-
-/* The parameters of store_lanes.sql: each lane once, sorted by bytes. Returns how many. */
-static size_t put_lanes(struct store *store, const struct batch_row *rows, size_t n)
-{
-    size_t found = 0, kept = 0;
-
-    if (store->lanes_size < n) {
-        store->lanes_size = n;
-        store->lanes = mem_resize(store->lanes, n * sizeof(*store->lanes));
-    }
-    for (size_t i = 0; i < n; i++)
-        if (has_lane(&rows[i].item->event))
-            store->lanes[found++] = &rows[i].item->event;
-    if (found == 0)
-        return 0;
-    qsort(store->lanes, found, sizeof(*store->lanes), compare_lanes);
-    for (size_t i = 0; i < found; i++)
-        if (kept == 0 || compare_lanes(&store->lanes[kept - 1], &store->lanes[i]) != 0)
-            store->lanes[kept++] = store->lanes[i];
-    db_args_clear(store->lane_args);
-    db_args_array_begin(store->lane_args, DB_TEXT);
-    for (size_t i = 0; i < kept; i++)
-        db_args_element(store->lane_args, store->lanes[i]->provider);
-    db_args_array_end(store->lane_args);
-    db_args_array_begin(store->lane_args, DB_TEXT);
-    for (size_t i = 0; i < kept; i++)
-        db_args_element(store->lane_args, store->lanes[i]->key);
-    db_args_array_end(store->lane_args);
-    return kept;
 }
 
 /* ---- running ---- */
@@ -229,21 +80,54 @@ static int lose_connection(struct store *store, struct err *err)
     return err_set(err, ERR_AGAIN, "lost the connection to the database on purpose");
 }
 
-/* Reads the answers of the pipeline of store_with_lanes(): BEGIN, lanes, batch, COMMIT and the
- * sync. */
-static int receive_answers(struct store *store, struct db_result **result, struct err *err)
+/* What store_batch.sql says of each row. */
+static void read_results(const struct db_result *result, struct batch_row *rows)
+{
+    for (int i = 0; i < db_rows(result); i++) {
+        struct store_item *item = rows[db_int(result, i, 0) - 1].item;
+        bool stored = !db_is_null(result, i, 1);
+
+        item->result = stored ? STORE_STORED : STORE_DUPLICATE;
+        item->id = stored ? db_int(result, i, 1) : 0;
+        item->run_at = db_time(result, i, 2);
+    }
+}
+
+static const char commit[] = "COMMIT", rollback[] = "ROLLBACK";
+
+/* A transaction on its way. */
+struct transaction {
+    struct batch_row *rows;
+    size_t n;
+    bool lanes;
+    const int64_t *ids; /* NULL: drawn by the statement */
+    const char *end;    /* COMMIT or ROLLBACK */
+};
+
+/* The rows of the statement that is the `answer`-th of the pipeline, as a place in the rows; n
+ * where it is none of those that store. */
+static size_t first_row(const struct transaction *transaction, size_t answer)
+{
+    size_t before = transaction->lanes ? 2 : 1; /* BEGIN, and the lanes */
+    size_t first = answer < before ? transaction->n : (answer - before) * STATEMENT_ROWS;
+
+    return first < transaction->n ? first : transaction->n;
+}
+
+/* Reads the answers of the pipeline of run_transaction() up to the sync. */
+static int receive_answers(struct store *store, const struct transaction *transaction,
+                           struct err *err)
 {
     bool failed = false;
 
-    for (int answer = 0;; answer++) {
-        struct db_result *rows = NULL;
+    for (size_t answer = 0;; answer++) {
+        struct db_result *result = NULL;
 
-        switch (db_receive(store->db, &rows, failed ? NULL : err)) {
+        switch (db_receive(store->db, &result, failed ? NULL : err)) {
         case DB_ROWS:
-            if (answer == 2)
-                *result = rows;
-            else
-                db_result_free(rows);
+            if (first_row(transaction, answer) < transaction->n)
+                read_results(result, transaction->rows + first_row(transaction, answer));
+            db_result_free(result);
             break;
         case DB_FAILED:
             note_failure(store);
@@ -259,62 +143,113 @@ static int receive_answers(struct store *store, struct db_result **result, struc
     }
 }
 
-static int store_with_lanes(struct store *store, struct db_result **result, struct err *err)
+static int send_rows(struct store *store, const struct transaction *transaction, struct err *err)
+{
+    size_t left;
+
+    for (size_t at = 0; at < transaction->n; at += STATEMENT_ROWS) {
+        left = transaction->n - at;
+        columns_put(&store->columns, store->args, transaction->rows + at,
+                    left < STATEMENT_ROWS ? left : STATEMENT_ROWS, transaction->ids);
+        if (db_send(store->db, store->batch_query, store->args, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int send_transaction(struct store *store, const struct transaction *transaction,
+                            struct err *err)
 {
     struct db *db = store->db;
 
-    if (db_pipeline_begin(db, err) < 0 || db_send_text(db, "BEGIN", NULL, err) < 0 ||
-        db_send(db, store->lanes_query, store->lane_args, err) < 0 ||
-        db_send(db, store->batch_query, store->args, err) < 0 ||
-        db_send_text(db, "COMMIT", NULL, err) < 0 || db_sync(db, err) < 0)
+    if (db_pipeline_begin(db, err) < 0 || db_send_text(db, "BEGIN", NULL, err) < 0)
+        return -1;
+    if (transaction->lanes && db_send(db, store->lanes_query, store->lane_args, err) < 0)
+        return -1;
+    if (send_rows(store, transaction, err) < 0 ||
+        db_send_text(db, transaction->end, NULL, err) < 0 || db_sync(db, err) < 0)
+        return -1;
+    return 0;
+}
+
+/* One transaction in one round trip. */
+static int run_transaction(struct store *store, const struct transaction *transaction,
+                           struct err *err)
+{
+    struct db *db = store->db;
+
+    if (send_transaction(store, transaction, err) < 0)
         return note_failure(store);
-    if (receive_answers(store, result, err) == 0 && db_pipeline_end(db, err) == 0)
+    if (receive_answers(store, transaction, err) == 0 && db_pipeline_end(db, err) == 0)
         return 0;
-    db_result_free(*result);
-    *result = NULL;
     if (db_connected(db) && (db_pipeline_end(db, NULL) < 0 ||
                              (db_in_transaction(db) && db_exec(db, "ROLLBACK", NULL) < 0)))
         db_disconnect(db);
     return -1;
 }
 
-/* What store_batch.sql says of each row. */
-static void read_results(const struct db_result *result, struct batch_row *rows)
+/* Draws as many ids as there are rows. */
+static int draw_ids(struct store *store, size_t n, struct err *err)
 {
-    for (int i = 0; i < db_rows(result); i++) {
-        struct store_item *item = rows[db_int(result, i, 0) - 1].item;
-        bool stored = !db_is_null(result, i, 1);
+    struct db_result *result = NULL;
 
-        item->result = stored ? STORE_STORED : STORE_DUPLICATE;
-        item->id = stored ? db_int(result, i, 1) : 0;
-        item->run_at = db_time(result, i, 2);
+    if (store->ids_size < n) {
+        store->ids_size = n;
+        store->ids = mem_resize(store->ids, n * sizeof(*store->ids));
     }
+    db_args_clear(store->args);
+    db_args_int8(store->args, (int64_t)n);
+    if (db_run_text(store->db,
+                    "select nextval('inboxd.event_id_seq') from generate_series(1, $1::bigint)",
+                    store->args, &result, err) < 0)
+        return note_failure(store);
+    for (size_t i = 0; i < n; i++)
+        store->ids[i] = db_int(result, (int)i, 0);
+    db_result_free(result);
+    return 0;
+}
+
+/* Everything in one statement, which is its own transaction. */
+static int run_statement(struct store *store, struct batch_row *rows, size_t n, struct err *err)
+{
+    struct db_result *result = NULL;
+
+    columns_put(&store->columns, store->args, rows, n, NULL);
+    if (db_run(store->db, store->batch_query, store->args, &result, err) < 0)
+        return note_failure(store);
+    read_results(result, rows);
+    db_result_free(result);
+    return 0;
+}
+
+static int run_rows(struct store *store, struct batch_row *rows, size_t n, const char *end,
+                    struct err *err)
+{
+    bool few = n <= STATEMENT_ROWS;
+    struct transaction transaction = {.rows = rows, .n = n, .end = end};
+
+    columns_rank(&store->columns, rows, n);
+    transaction.lanes = columns_put_lanes(&store->columns, store->lane_args, rows, n);
+    if (few && !transaction.lanes && end == commit)
+        return run_statement(store, rows, n, err);
+    if (!few && draw_ids(store, n, err) < 0)
+        return -1;
+    transaction.ids = few ? NULL : store->ids;
+    return run_transaction(store, &transaction, err);
 }
 
 int store_rows(struct store *store, struct batch_row *rows, size_t n, struct err *err)
 {
-    struct db_result *result = NULL;
-    int rc;
-
-    put_batch(store->args, rows, n);
     if (fault("store.before_send"))
         return lose_connection(store, err);
-    if (put_lanes(store, rows, n) > 0) {
-        rc = store_with_lanes(store, &result, err);
-    } else {
-        rc = db_run(store->db, store->batch_query, store->args, &result, err);
-        if (rc < 0)
-            note_failure(store);
-    }
-    if (rc < 0)
+    if (run_rows(store, rows, n, commit, err) < 0)
         return -1;
-    if (fault("store.after_commit")) {
-        db_result_free(result);
-        return lose_connection(store, err);
-    }
-    read_results(result, rows);
-    db_result_free(result);
-    return 0;
+    return fault("store.after_commit") ? lose_connection(store, err) : 0;
+}
+
+int store_probe(struct store *store, struct batch_row *rows, size_t n, struct err *err)
+{
+    return run_rows(store, rows, n, rollback, err);
 }
 
 /* ---- duplicates ---- */

@@ -11,13 +11,17 @@ struct store;
 struct store *store_new(struct db *db); /* `db` borrowed */
 void store_free(struct store *store);   /* takes NULL */
 
-/* Stores rows[0..n), n > 0, all or none, in one round trip. 0: committed; every row's item (not its
- * repeats) has result STORE_STORED with id and run_at, or STORE_DUPLICATE. -1: store_fault() says
- * why; nothing is known to be committed. Connected and outside of a transaction before and after,
- * or not connected. */
+/* Stores rows[0..n), n > 0, all or none, in one round trip (or two, where they are many). 0:
+ * committed; every row's item (not its repeats) has result STORE_STORED with id and run_at, or
+ * STORE_DUPLICATE. -1: store_fault() says why; nothing is known to be committed. Connected and
+ * outside of a transaction before and after, or not connected. */
 int store_rows(struct store *store, struct batch_row *rows, size_t n, struct err *err) MUST_CHECK;
 
-/* Of the last store_rows() that failed. */
+/* Whether PostgreSQL would take rows[0..n): stores them and takes it back. As store_rows(), but
+ * nothing is committed, and what items say afterwards means nothing. */
+int store_probe(struct store *store, struct batch_row *rows, size_t n, struct err *err) MUST_CHECK;
+
+/* Of the last store_rows() or store_probe() that failed. */
 enum db_fault store_fault(const struct store *store);
 const char *store_sqlstate(const struct store *store);
 

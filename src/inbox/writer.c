@@ -33,19 +33,27 @@ struct writer {
     struct writer_options options;
     struct route *routes;
     unsigned route_count;
-    atomic_int_fast64_t items, bytes; /* waiting */
-    atomic_uint up;                   /* routes that are */
+    atomic_int_fast64_t requests, bytes; /* waiting */
+    atomic_uint up;                      /* routes that are */
     atomic_uint running;
     bool draining; /* the loop's */
     void (*ended)(void *argument);
     void *ended_argument;
 };
 
+/* Whether it is a request's only or first event. */
+static bool begins_request(const struct store_item *item)
+{
+    return !item->group || item == item->group->items;
+}
+
+/* The events of a request share its headers. */
 static int64_t bytes_of(const struct store_item *item)
 {
     const struct event *event = &item->event;
 
-    return (int64_t)(sizeof(*item) + event->body.len + event->document.len + event->headers.len);
+    return (int64_t)(sizeof(*item) + event->body.len + event->document.len +
+                     (begins_request(item) ? event->headers.len : 0));
 }
 
 /* ---- answers ---- */
@@ -64,13 +72,13 @@ static void answer_list(void *argument)
 static void answer(void *argument, struct store_item *list)
 {
     struct writer *writer = ((struct route *)argument)->writer;
-    int64_t items = 0, bytes = 0;
+    int64_t requests = 0, bytes = 0;
 
     for (const struct store_item *item = list; item; item = item->next) {
-        items++;
+        requests += begins_request(item);
         bytes += bytes_of(item);
     }
-    atomic_fetch_sub(&writer->items, items);
+    atomic_fetch_sub(&writer->requests, requests);
     atomic_fetch_sub(&writer->bytes, bytes);
     loop_post(writer->options.loop, answer_list, list);
 }
@@ -131,19 +139,28 @@ static void sleep_on_queue(struct route *route, int64_t pause_us)
     route->sleeping = false;
 }
 
-/* Takes items off the queue, up to the bounds of a batch. */
+/* The last item of the request that begins with `item`. */
+static struct store_item *end_of_request(struct store_item *item)
+{
+    return item->group ? &item->group->items[item->group->count - 1] : item;
+}
+
+/* Takes requests off the queue, up to the bounds of a batch: one at least, and whole ones. */
 static struct store_item *take(struct route *route)
 {
     const struct writer_options *options = &route->writer->options;
-    struct store_item *first = route->first, *last = NULL;
-    int64_t bytes = 0;
-    int rows = 0;
+    struct store_item *first = route->first, *last = NULL, *end;
+    int64_t bytes = 0, rows = 0;
 
-    for (struct store_item *item = first; item; item = item->next) {
-        bytes += bytes_of(item);
-        if (last && (++rows >= options->batch_rows || bytes > options->batch_bytes))
+    for (struct store_item *item = first; item; item = end->next) {
+        end = end_of_request(item);
+        for (const struct store_item *one = item; one != end->next; one = one->next) {
+            bytes += bytes_of(one);
+            rows++;
+        }
+        if (last && (rows > options->batch_rows || bytes > options->batch_bytes))
             break;
-        last = item;
+        last = end;
     }
     if (!last)
         return NULL;
@@ -257,32 +274,58 @@ static struct route *route_of(struct writer *writer, const struct event *event)
     return &writer->routes[hash % writer->route_count];
 }
 
-bool writer_put(struct writer *writer, struct store_item *item)
+static bool has_room(const struct writer *writer, int64_t bytes)
 {
-    struct route *route = route_of(writer, &item->event);
     const struct writer_options *options = &writer->options;
-    int64_t bytes = bytes_of(item);
+    int64_t requests = atomic_load(&writer->requests);
+
+    return requests < options->queue_max &&
+           (requests == 0 || atomic_load(&writer->bytes) + bytes <= options->queue_max_bytes);
+}
+
+/* Puts one request, linked from its first item to its last. */
+static bool put(struct writer *writer, struct store_item *first, struct store_item *last)
+{
+    struct route *route = route_of(writer, &first->event);
+    int64_t bytes = 0;
     bool up, wake;
 
-    if (writer->draining || atomic_load(&writer->items) >= options->queue_max ||
-        atomic_load(&writer->bytes) + bytes > options->queue_max_bytes)
+    for (struct store_item *item = first; item; item = item->next) {
+        bytes += bytes_of(item);
+        item->id = 0;
+        item->run_at = 0;
+    }
+    if (writer->draining || !has_room(writer, bytes))
         return false;
-    item->next = NULL;
-    item->id = 0;
-    item->run_at = 0;
     pthread_mutex_lock(&route->lock);
     up = route->up;
     wake = up && route->sleeping && !route->first;
     if (up) {
-        atomic_fetch_add(&writer->items, 1);
+        atomic_fetch_add(&writer->requests, 1);
         atomic_fetch_add(&writer->bytes, bytes);
-        *route->last = item;
-        route->last = &item->next;
+        *route->last = first;
+        route->last = &last->next;
     }
     pthread_mutex_unlock(&route->lock);
     if (wake)
         pthread_cond_signal(&route->wake);
     return up;
+}
+
+bool writer_put(struct writer *writer, struct store_item *item)
+{
+    item->next = NULL;
+    return put(writer, item, item);
+}
+
+bool writer_put_group(struct writer *writer, struct store_group *group)
+{
+    struct store_item *last = &group->items[group->count - 1];
+
+    for (struct store_item *item = group->items; item < last; item++)
+        item->next = item + 1;
+    last->next = NULL;
+    return put(writer, group->items, last);
 }
 
 bool writer_available(const struct writer *writer)

@@ -5,8 +5,9 @@
  *
  * Lines with fields separated by tabs:  put PROVIDER ID KEY HEADERS BODY    (KEY "-": no order)
  *                                       abandon ID
- * Answers, one line each:               ID stored|duplicate|unavailable|full
- * The end of the input drains. */
+ *                                       group COUNT     (the next COUNT lines "put" are stored all
+ * or none) Answers, one line each:               ID stored|duplicate|unavailable|full The end of
+ * the input drains. */
 #include <openssl/sha.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,8 +16,15 @@
 #include "base/mem.h"
 #include "inbox/writer.h"
 
+/* Events of a group, until all are answered. */
+struct gathering {
+    struct store_group group;
+    size_t filled, left;
+};
+
 struct fed {
-    struct store_item item;
+    struct store_item own, *item; /* the own one, or one of a group */
+    struct gathering *gathering;  /* NULL: alone */
     char *line;
     struct fed *next;
 };
@@ -24,10 +32,11 @@ struct fed {
 static struct loop *loop;
 static struct writer *writer;
 static struct fed *waiting; /* what the writer has; the loop's */
+static struct gathering *open_group;
 
 static void say(const struct fed *fed, const char *result)
 {
-    printf("%.*s %s\n", STR_ARG(fed->item.event.id), result);
+    printf("%.*s %s\n", STR_ARG(fed->item->event.id), result);
     fflush(stdout);
 }
 
@@ -39,6 +48,10 @@ static void forget(struct fed *fed)
         place = &(*place)->next;
     if (*place)
         *place = fed->next;
+    if (fed->gathering && --fed->gathering->left == 0) {
+        free(fed->gathering->group.items);
+        free(fed->gathering);
+    }
     free(fed->line);
     free(fed);
 }
@@ -61,10 +74,44 @@ static struct str field(char **rest)
     return str_from(start ? start : "");
 }
 
+/* The next place in the group that is being filled. */
+static void join_group(struct fed *fed)
+{
+    fed->gathering = open_group;
+    fed->item = &open_group->group.items[open_group->filled++];
+    fed->item->group = &open_group->group;
+}
+
+static void put_group(struct gathering *gathering)
+{
+    size_t count = gathering->group.count;
+
+    if (writer_put_group(writer, &gathering->group))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        struct fed *fed = gathering->group.items[i].owner;
+
+        say(fed, "full");
+        forget(fed);
+    }
+}
+
+static void begin_group(struct str count)
+{
+    open_group = mem_alloc(sizeof(*open_group));
+    open_group->group.count = open_group->left = strtoul(count.ptr, NULL, 10);
+    open_group->group.items = mem_alloc(open_group->group.count * sizeof(struct store_item));
+}
+
 static void put(struct fed *fed, char *rest)
 {
-    struct event *event = &fed->item.event;
+    struct gathering *gathering = open_group;
+    struct event *event;
 
+    fed->item = &fed->own;
+    if (gathering)
+        join_group(fed);
+    event = &fed->item->event;
     event->provider = field(&rest);
     event->id = field(&rest);
     event->key = field(&rest);
@@ -75,11 +122,18 @@ static void put(struct fed *fed, char *rest)
     event->body = str_from(rest ? rest : "");
     event->has_payload = true;
     SHA256((const unsigned char *)event->body.ptr, event->body.len, event->body_sha256);
-    fed->item.owner = fed;
-    fed->item.done = on_done;
+    fed->item->owner = fed;
+    fed->item->done = on_done;
     fed->next = waiting;
     waiting = fed;
-    if (writer_put(writer, &fed->item))
+    if (gathering && gathering->filled < gathering->group.count)
+        return;
+    open_group = NULL;
+    if (gathering) {
+        put_group(gathering);
+        return;
+    }
+    if (writer_put(writer, fed->item))
         return;
     say(fed, "full");
     forget(fed);
@@ -88,8 +142,10 @@ static void put(struct fed *fed, char *rest)
 static void abandon(struct str id)
 {
     for (struct fed *fed = waiting; fed; fed = fed->next)
-        if (str_equal(fed->item.event.id, id))
-            __atomic_store_n(&fed->item.abandoned, true, __ATOMIC_RELEASE);
+        if (str_equal(fed->item->event.id, id))
+            __atomic_store_n(fed->gathering ? &fed->gathering->group.abandoned
+                                            : &fed->item->abandoned,
+                             true, __ATOMIC_RELEASE);
 }
 
 static void on_line(void *argument)
@@ -104,6 +160,8 @@ static void on_line(void *argument)
     }
     if (str_is(command, "abandon"))
         abandon(field(&rest));
+    if (str_is(command, "group"))
+        begin_group(field(&rest));
     free(fed->line);
     free(fed);
 }

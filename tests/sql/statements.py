@@ -63,6 +63,7 @@ def store_args(*events):
         column("headers", '{"host": "example.com"}'), column("body"), column("repaired"),
         column("is_repaired", False), column("usable", True), column("verified", True), column("source_ip"),
         column("class", "sql"), [hashlib.sha256(e["body"]).digest() for e in events], column("lane"),
+        [e.get("place", number) for number, e in enumerate(events, 1)], None,
     )  # fmt: skip
 
 

@@ -51,6 +51,17 @@ class Feed:
         self.process.stdin.write("".join(line.format(id=item, body=body, **options) for item in event_ids))
         self.process.stdin.flush()
 
+    def put_group(self, event_ids, bodies="{}", **options):
+        """Hands over events that are stored all or none. `bodies`: one for all, or {id: body} for some."""
+        options = {"provider": "p", "key": "-", "headers": {}, **options}
+        lines = [f"group\t{len(event_ids)}\n"]
+        for item in event_ids:
+            body = bodies if isinstance(bodies, str) else bodies.get(item, "{}")
+            headers = options["headers"].get(item, "{}")
+            lines.append(f"put\t{options['provider']}\t{item}\t{options['key']}\t{headers}\t{body}\n")
+        self.process.stdin.write("".join(lines))
+        self.process.stdin.flush()
+
     def abandon(self, event_id):
         self.process.stdin.write(f"abandon\t{event_id}\n")
         self.process.stdin.flush()

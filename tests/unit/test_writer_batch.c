@@ -69,6 +69,25 @@ static void copies_are_folded_into_the_first_to_arrive(void **state)
     batch_release(&batch);
 }
 
+static void what_was_taken_comes_back_in_its_order(void **state)
+{
+    struct store_item items[] = {item_of("p", "x"), item_of("p", "a"), item_of("p", "x"),
+                                 item_of("q", "x"), item_of("p", "x"), item_of("a", "x")};
+    struct batch batch;
+    size_t count = 0;
+
+    (void)state;
+    batch_init(&batch);
+    link_items(items, ARRAY_LEN(items));
+    batch_fill(&batch, items);
+    for (struct store_item *item = batch_take(&batch); item; item = item->next)
+        assert_ptr_equal(item, &items[count++]);
+    assert_int_equal(count, ARRAY_LEN(items));
+    assert_int_equal(batch.count, 0);
+    assert_null(batch_take(&batch));
+    batch_release(&batch);
+}
+
 static void a_batch_is_filled_again(void **state)
 {
     struct store_item many[200], one = item_of("p", "last");
@@ -215,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_sorted_by_bytes),
         cmocka_unit_test(copies_are_folded_into_the_first_to_arrive),
+        cmocka_unit_test(what_was_taken_comes_back_in_its_order),
         cmocka_unit_test(a_batch_is_filled_again),
         cmocka_unit_test(rows_aside_come_back_when_they_are_due),
         cmocka_unit_test(rows_aside_are_bounded),
