@@ -199,14 +199,19 @@ static struct duplicate *copy_duplicates(const struct batch_row *rows, size_t n,
 
 static void check_duplicates(struct committer *c, const struct duplicate *duplicates, size_t n)
 {
-    static _Thread_local int64_t last_log;
-    size_t differing = 0;
-    int example = store_check_duplicates(c->store, duplicates, n, &differing);
+    static _Thread_local int64_t last_differing, last_dead;
+    struct duplicate_finds finds = store_check_duplicates(c->store, duplicates, n);
+    const struct duplicate *one = finds.one_differing;
 
-    if (example >= 0 && log_may_repeat(&last_log, LOG_INTERVAL_US))
+    if (one && log_may_repeat(&last_differing, LOG_INTERVAL_US))
         log_event(LOG_WARN, "duplicate with other content than the first delivery",
-                  F_STR("provider", duplicates[example].provider),
-                  F_STR("event_id", duplicates[example].id), F_NUM("differing", differing));
+                  F_STR("provider", one->provider), F_STR("event_id", one->id),
+                  F_NUM("differing", finds.differing));
+    one = finds.one_dead;
+    if (one && log_may_repeat(&last_dead, LOG_INTERVAL_US))
+        log_event(LOG_WARN, "a dead event was sent again, which runs nothing; replay it by its id",
+                  F_STR("provider", one->provider), F_STR("event_id", one->id),
+                  F_NUM("id", finds.dead_id), F_NUM("redelivered", finds.dead));
 }
 
 /* Rows that are committed: wakes workers, answers, then looks at the duplicates. */

@@ -291,37 +291,48 @@ static int count_folded(struct store *store, const struct duplicate *duplicates,
     return rc;
 }
 
-int store_check_duplicates(struct store *store, const struct duplicate *duplicates, size_t n,
-                           size_t *differing)
+static void put_duplicates(struct db_args *args, const struct duplicate *duplicates, size_t n)
 {
-    struct db_result *result = NULL;
-    int found = -1;
-
-    *differing = 0;
-    if (count_folded(store, duplicates, n) < 0)
-        return -1;
-    db_args_clear(store->args);
-    db_args_array_begin(store->args, DB_TEXT);
+    db_args_clear(args);
+    db_args_array_begin(args, DB_TEXT);
     for (size_t i = 0; i < n; i++)
-        db_args_element(store->args, duplicates[i].provider);
-    db_args_array_end(store->args);
-    db_args_array_begin(store->args, DB_TEXT);
+        db_args_element(args, duplicates[i].provider);
+    db_args_array_end(args);
+    db_args_array_begin(args, DB_TEXT);
     for (size_t i = 0; i < n; i++)
-        db_args_element(store->args, duplicates[i].id);
-    db_args_array_end(store->args);
-    db_args_array_begin(store->args, DB_BYTEA);
+        db_args_element(args, duplicates[i].id);
+    db_args_array_end(args);
+    db_args_array_begin(args, DB_BYTEA);
     for (size_t i = 0; i < n; i++)
-        db_args_element(store->args,
+        db_args_element(args,
                         (struct str){(const char *)duplicates[i].body_sha256, EVENT_SHA256_SIZE});
-    db_args_array_end(store->args);
+    db_args_array_end(args);
+}
+
+struct duplicate_finds store_check_duplicates(struct store *store,
+                                              const struct duplicate *duplicates, size_t n)
+{
+    struct duplicate_finds finds = {0};
+    struct db_result *result = NULL;
+
+    if (count_folded(store, duplicates, n) < 0)
+        return finds;
+    put_duplicates(store->args, duplicates, n);
     if (db_run(store->db, store->check_query, store->args, &result, NULL) < 0)
-        return -1;
+        return finds;
     for (int i = 0; i < db_rows(result); i++) {
-        if (db_is_null(result, i, 1) || !db_bool(result, i, 1))
-            continue;
-        *differing += 1;
-        found = (int)db_int(result, i, 0) - 1;
+        const struct duplicate *duplicate = &duplicates[db_int(result, i, 0) - 1];
+
+        if (!db_is_null(result, i, 1) && db_bool(result, i, 1)) {
+            finds.differing += 1;
+            finds.one_differing = duplicate;
+        }
+        if (!db_is_null(result, i, 2)) {
+            finds.dead += 1;
+            finds.one_dead = duplicate;
+            finds.dead_id = db_int(result, i, 2);
+        }
     }
     db_result_free(result);
-    return found;
+    return finds;
 }

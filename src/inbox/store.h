@@ -32,10 +32,18 @@ struct duplicate {
     bool folded; /* it never reached the ledger: its first copy came in the same batch */
 };
 
-/* Compares what was sent again with what is stored, and counts. Returns the place in `duplicates`
- * of one whose bytes differ, -1 when there is none or the database could not say; *differing is how
- * many there are. Best effort: the answers have left. */
-int store_check_duplicates(struct store *store, const struct duplicate *duplicates, size_t n,
-                           size_t *differing);
+/* What a person may want to know about duplicates: how many of a kind, and one of them. */
+struct duplicate_finds {
+    size_t differing; /* other bytes than the first delivery */
+    const struct duplicate *one_differing;
+    size_t dead; /* of an event that is dead, so that this delivery runs nothing either */
+    const struct duplicate *one_dead;
+    int64_t dead_id; /* of one_dead */
+};
+
+/* Compares what was sent again with what is stored, counts, and notes redeliveries of dead events.
+ * Finds nothing where the database could not say. Best effort: the answers have left. */
+struct duplicate_finds store_check_duplicates(struct store *store,
+                                              const struct duplicate *duplicates, size_t n);
 
 #endif

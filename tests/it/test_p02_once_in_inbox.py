@@ -108,3 +108,44 @@ def test_b08_a_large_event_a_long_id_and_a_long_key(pg, inboxd):
         assert daemon.post("n", body).text == "dup"
     assert_once(pg, names)
     assert pg.column("select distinct length(payload ->> 'data') from inboxd.event_store") == [1_000_000]
+
+
+def test_a30_the_redelivery_of_a_dead_event_runs_nothing_and_shows(pg, inboxd):
+    daemon = inboxd(providers={"h": {"on": "sql:t.fail", "attempts": 1}})
+    body = {"id": "a30", "msg": "no such order"}
+    assert daemon.post("h", body).text == "ok"
+    pg.wait_until("select status from webhook_inbox", equals=3)
+    assert pg.value("select redelivered_at from dead_letters") is None
+    answer = daemon.post("h", body)
+    assert (answer.status, answer.text) == (200, "dup")
+    pg.wait_until("select redelivered_at is not null from dead_letters", equals=True)
+    assert pg.value("select count(*) from inboxd.work") == 0
+    assert pg.row("select status, attempt, last_error from webhook_inbox")["attempt"] == 1
+    event_id = pg.value("select id from webhook_inbox")
+    daemon.wait_log('msg="a dead event was sent again, which runs nothing; replay it by its id" provider=h event_id=a30')
+    shown = daemon.ctl("show", str(event_id)).stdout
+    assert f"sent again while dead, which runs nothing: select inboxd.replay({event_id}) does" in shown
+    # What it says is what helps.
+    pg.execute("create or replace function t.fail(e inboxd.event) returns void language sql as $$ select t.ok(e) $$")
+    pg.execute(f"select inboxd.replay({event_id})")
+    pg.wait_until("select status from webhook_inbox", equals=2)
+    assert pg.column("select event_id from t.effect") == ["a30"]
+    assert pg.value("select count(*) from dead_letters") == 0
+    assert daemon.post("h", body).text == "dup"
+
+
+def test_a31_an_id_of_the_attempt_is_warned_of_and_shows(pg, inboxd):
+    daemon = inboxd(providers={"h": {"event_id": "header:X-Request-Id"}})
+    checked = daemon.ctl("check")
+    assert "event_id: header:X-Request-Id names the attempt" in checked.stdout + checked.stderr
+    retries = [daemon.post("h", b'{"order":7}', {"X-Request-Id": f"req-{n}"}).text for n in range(4)]
+    assert retries == ["ok"] * 4
+    for n in range(2):  # other content, or twice only, is no sign
+        daemon.post("h", b'{"order":8}', {"X-Request-Id": f"other-{n}"})
+        daemon.post("h", b'{"order":%d}' % (10 + n), {"X-Request-Id": f"third-{n}"})
+    shown = pg.rows("select provider, events, event_ids, last_id - first_id from repeated_bodies")
+    assert shown == [("h", 4, ["req-0", "req-1", "req-2"], 3)]
+    # The form that the documentation gives: the same event is the same again.
+    with inboxd(providers={"h": {"event_id": "body:/order + header:X-Action"}}) as mended:
+        retries = [mended.post("h", b'{"order":7}', {"X-Request-Id": f"m-{n}", "X-Action": "paid"}).text for n in range(4)]
+        assert retries == ["ok", "dup", "dup", "dup"]

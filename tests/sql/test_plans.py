@@ -71,6 +71,12 @@ def test_a_claim_reads_the_index_in_order_and_stops(pg, state):
     assert re.search(r"Limit\n +->  LockRows\n +->  Index Scan using work_due ", plan), plan
 
 
+def test_a30_the_check_of_duplicates_reads_outcomes_by_their_key(pg):
+    plan = prepare(pg.session(), "duplicate_check", enable_seqscan="off")(*HOT["duplicate_check"][0])
+    assert "Index Scan using outcome_pkey on outcome" in plan, plan
+    assert re.search(r"(Index (Only )?Scan using|Bitmap Index Scan on) attempt_log_id", plan), plan
+
+
 PLANNERS = {
     "as configured": {},
     "never analyzed, few ways left": {

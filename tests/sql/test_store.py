@@ -96,8 +96,26 @@ def test_large_bodies_and_keys(pg):
 def test_duplicates_with_other_bytes_are_told_and_counted(pg):
     store(pg, event("e1", body=b'{"v": 1}'), event("e2", body=b'{"v": 1}'))
     args = store_args(event("e1", body=b'{"v": 1}'), event("e2", body=b'{"v": 2}'), event("e3"))
-    assert run(pg, "duplicate_check", args[0], args[1], args[12]) == [(1, False), (2, True)]
+    assert run(pg, "duplicate_check", args[0], args[1], args[12]) == [(1, False, None), (2, True, None)]
     assert pg.value("select sum(differing) from counters") == 1
+
+
+def test_a30_redeliveries_of_dead_events_are_told_and_noted(pg):
+    store(pg, "a-done", "b-dead", "c-undone")
+    pg.execute("insert into outcome (id, provider, status, attempt) values (1, 'h', 2, 1), (2, 'h', 3, 12)")
+    pg.execute("delete from work where id < 3")
+    args = store_args(*(event(event_id) for event_id in ("a-done", "b-dead", "c-undone", "d-new")))
+    for _ in range(2):
+        assert [row[::2] for row in run(pg, "duplicate_check", args[0], args[1], args[12])] == [(1, None), (2, 2), (3, None)]
+    noted = [(2, 12, "redelivered", "sent again while dead, which runs nothing: select inboxd.replay(2) does")]
+    assert pg.rows("select id, attempt, kind, error from attempt_log") == noted  # two in a minute are one row
+    assert pg.rows("select id, redelivered_at = at from dead_letters join attempt_log using (id)") == [(2, True)]
+    pg.execute("update attempt_log set at = at - interval '1 minute'")
+    run(pg, "duplicate_check", args[0], args[1], args[12])
+    assert pg.value("select count(*) from attempt_log") == 2
+    # A copy that came before it died again is no news.
+    pg.execute("update outcome set processed_at = clock_timestamp() where id = 2")
+    assert pg.value("select redelivered_at from dead_letters") is None
 
 
 def test_b20_a_duplicate_waits_for_its_uncommitted_twin_only_as_long_as_lock_timeout(pg):

@@ -250,7 +250,7 @@ def test_an_operator_sees_the_views_and_may_write_no_table(pg, shared_cluster):
     ops = pg.session(user="ops_test")
     views = pg.column("select table_name::text from information_schema.views where table_schema = 'inboxd'")
     assert {"webhook_inbox", "processed_events", "backlog", "stuck", "top_errors", "dead_letters", "duplicates",
-            "throughput", "horizon", "secret_use"} <= set(views)  # fmt: skip
+            "repeated_bodies", "throughput", "horizon", "secret_use"} <= set(views)  # fmt: skip
     for view in views:
         ops.do(f"select * from inboxd.{view}")
     for query in OPERATOR_QUERIES:
@@ -292,7 +292,8 @@ def ready(pg, n):
 
 VIEWS = [
     f"select * from {view}"
-    for view in ("backlog", "stuck", "top_errors", "dead_letters", "duplicates", "throughput", "horizon")
+    for view in ("backlog", "stuck", "top_errors", "dead_letters", "duplicates", "repeated_bodies",
+                 "throughput", "horizon")
 ]
 POINT = [
     "select * from webhook_inbox where id = 500",
