@@ -23,10 +23,6 @@ static const struct {
      "\"repository\":{\"id\":42,\"full_name\":\"octocat/hello-world\"},"
      "\"sender\":{\"login\":\"octocat\"}}"},
 };
-static const char generic_sample[] =
-    "{\"id\":\"{id}\",\"type\":\"sample.created\",\"timestamp\":\"2025-01-01T00:00:00Z\","
-    "\"data\":{\"id\":\"obj_1\",\"note\":\"sent by inboxctl\"}}";
-
 void sample_new_id(char id[static SAMPLE_ID_SIZE])
 {
     unsigned char b[16] = {0};
@@ -57,11 +53,11 @@ struct str sample_body(const struct provider_config *provider, struct str text, 
     struct buf body;
     struct str copy;
 
+    buf_init(&body, BUF_NO_CAP);
     if (!text.ptr)
         text = sample_of(provider->preset);
     if (text.len == 0)
-        text = str_from(generic_sample);
-    buf_init(&body, BUF_NO_CAP);
+        sample_shape_body(provider, id, &body);
     while ((found = memmem(text.ptr, text.len, mark, sizeof(mark) - 1))) {
         size_t before = (size_t)(found - text.ptr);
 
@@ -74,37 +70,4 @@ struct str sample_body(const struct provider_config *provider, struct str text, 
     copy = arena_copy(arena, buf_str(&body));
     buf_release(&body);
     return copy;
-}
-
-/* Adds the first "header:NAME" of a source's text with this value. */
-static size_t add_source_header(struct str source, struct str value, struct header *header)
-{
-    static const char mark[] = "header:";
-    const char *found = source.ptr ? memmem(source.ptr, source.len, mark, sizeof(mark) - 1) : NULL;
-    struct str name;
-
-    if (!found)
-        return 0;
-    name.ptr = found + sizeof(mark) - 1;
-    name.len = strcspn(name.ptr, " |+\t");
-    if (name.len > (size_t)(source.ptr + source.len - name.ptr))
-        name.len = (size_t)(source.ptr + source.len - name.ptr);
-    *header = (struct header){name, value};
-    return 1;
-}
-
-size_t sample_headers(const struct provider_config *provider, const char *id, struct arena *arena,
-                      struct header *headers, size_t max)
-{
-    bool github = provider->preset.ptr && str_is(provider->preset, "github");
-    size_t count = 0;
-
-    if (max < 2)
-        return 0;
-    count += add_source_header(provider->event_id.text, arena_copy(arena, str_from(id)),
-                               &headers[count]);
-    count +=
-        add_source_header(provider->event_type.text,
-                          github ? STR("pull_request") : STR("sample.created"), &headers[count]);
-    return count;
 }

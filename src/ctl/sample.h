@@ -3,6 +3,7 @@
 #ifndef CTL_SAMPLE_H
 #define CTL_SAMPLE_H
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "config/config.h"
 #include "provider/provider.h"
@@ -16,6 +17,10 @@ void sample_new_id(char id[static SAMPLE_ID_SIZE]);
  * absent. From the arena. */
 struct str sample_body(const struct provider_config *provider, struct str text, const char *id,
                        struct arena *arena);
+
+/* Appends a body that has what the provider's sources read: sample_body()'s for those who have no
+ * sample of their own. */
+void sample_shape_body(const struct provider_config *provider, const char *id, struct buf *out);
 
 /* The unsigned headers that the provider's identity and type are read from; returns how many, at
  * most `max`. */

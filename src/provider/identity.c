@@ -13,7 +13,8 @@ static const char *const attempt_headers[] = {
     "traceparent", "tracestate", "X-Trace-Id", "X-Amzn-Trace-Id", "X-Cloud-Trace-Context", "b3",
     "X-B3-TraceId", "X-B3-SpanId", "uber-trace-id", "X-Datadog-Trace-Id", "Sentry-Trace",
     /* the attempt */
-    "Date", "X-Attempt-Number", "X-Retry-Count", "X-Slack-Retry-Num", "X-WC-Webhook-Delivery-ID"};
+    "Date", "X-Attempt-Number", "X-Retry-Count", "X-Slack-Retry-Num", "X-WC-Webhook-Delivery-ID",
+    "BOX-DELIVERY-ID"};
 
 static bool names_an_attempt(struct str name)
 {

@@ -1,0 +1,199 @@
+/* A sample in the shape that a provider's sources read: what event_id, event_type and key name
+ * first is there, as members of the body or as headers. The texts were compiled before, so their
+ * form is known to be right. */
+#include <string.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "ctl/sample.h"
+
+#define MEMBERS_MAX 32
+
+struct member {
+    struct str pointer, value;
+};
+
+struct shape {
+    struct member members[MEMBERS_MAX];
+    size_t count;
+};
+
+/* ---- what the sources name ---- */
+
+/* The next part of a source's first alternative; false: there is none. */
+static bool next_part(struct str *rest, struct str *part)
+{
+    size_t len = 0;
+
+    *rest = str_trim(*rest);
+    if (rest->len == 0 || *rest->ptr == '|')
+        return false;
+    if (*rest->ptr == '\'')
+        while (++len < rest->len && rest->ptr[len] != '\'')
+            ;
+    while (len < rest->len && rest->ptr[len] != ' ' && rest->ptr[len] != '\t')
+        len++;
+    *part = (struct str){rest->ptr, len};
+    *rest = str_trim((struct str){rest->ptr + len, rest->len - len});
+    if (rest->len > 0 && *rest->ptr == '+')
+        *rest = (struct str){rest->ptr + 1, rest->len - 1};
+    return true;
+}
+
+static bool take(struct str *part, struct str mark)
+{
+    if (!str_starts(*part, mark))
+        return false;
+    part->ptr += mark.len;
+    part->len -= mark.len;
+    return true;
+}
+
+/* Whether one is the other, or leads to it. */
+static bool on_one_path(struct str a, struct str b)
+{
+    struct str shorter = a.len < b.len ? a : b, longer = a.len < b.len ? b : a;
+
+    return str_starts(longer, shorter) &&
+           (longer.len == shorter.len || longer.ptr[shorter.len] == '/');
+}
+
+/* The first to claim a place has it. */
+static void add_member(struct shape *shape, struct str pointer, struct str value)
+{
+    if (shape->count == MEMBERS_MAX || pointer.len == 0)
+        return;
+    for (size_t i = 0; i < shape->count; i++)
+        if (on_one_path(shape->members[i].pointer, pointer))
+            return;
+    shape->members[shape->count++] = (struct member){pointer, value};
+}
+
+static void add_source(struct shape *shape, struct str source, struct str value)
+{
+    struct str part;
+
+    while (next_part(&source, &part))
+        if (take(&part, STR("body:")))
+            add_member(shape, part, value);
+}
+
+/* ---- as JSON ---- */
+
+/* The token of `pointer` behind `depth` others; ptr NULL: it has no more. */
+static struct str token_at(struct str pointer, size_t depth)
+{
+    size_t start = 0, end;
+
+    for (size_t slashes = 0; start < pointer.len; start++)
+        if (pointer.ptr[start] == '/' && slashes++ == depth)
+            break;
+    if (start >= pointer.len)
+        return STR_NONE;
+    end = ++start;
+    while (end < pointer.len && pointer.ptr[end] != '/')
+        end++;
+    return (struct str){pointer.ptr + start, end - start};
+}
+
+static bool same_branch(struct str a, struct str b, size_t depth)
+{
+    for (size_t i = 0; i < depth; i++)
+        if (!str_equal(token_at(a, i), token_at(b, i)))
+            return false;
+    return true;
+}
+
+/* A name as the pointer has it, with its two escapes undone. */
+static void put_name(struct buf *out, struct str token)
+{
+    buf_put_char(out, '"');
+    for (size_t i = 0; i < token.len; i++) {
+        if (token.ptr[i] != '~' || i + 1 == token.len)
+            buf_put_char(out, token.ptr[i]);
+        else
+            buf_put_char(out, token.ptr[++i] == '1' ? '/' : '~');
+    }
+    buf_put_str(out, STR("\":"));
+}
+
+static void put_value(struct buf *out, const struct shape *shape, size_t first, size_t depth);
+
+/* The object, or the array of one, that the members of the branch of `first` share at `depth`. */
+static void put_level(struct buf *out, const struct shape *shape, size_t first, size_t depth)
+{
+    struct str branch = shape->members[first].pointer;
+    bool array = str_is(token_at(branch, depth), "0"), some = false;
+
+    buf_put_char(out, array ? '[' : '{');
+    for (size_t i = first; i < shape->count; i++) {
+        struct str token = token_at(shape->members[i].pointer, depth);
+        bool done = !same_branch(shape->members[i].pointer, branch, depth);
+
+        for (size_t j = first; j < i && !done; j++)
+            done = same_branch(shape->members[j].pointer, shape->members[i].pointer, depth + 1);
+        if (done || (array && some))
+            continue;
+        if (some)
+            buf_put_char(out, ',');
+        if (!array)
+            put_name(out, token);
+        put_value(out, shape, i, depth + 1);
+        some = true;
+    }
+    buf_put_char(out, array ? ']' : '}');
+}
+
+static void put_value(struct buf *out, const struct shape *shape, size_t first, size_t depth)
+{
+    const struct member *member = &shape->members[first];
+
+    if (token_at(member->pointer, depth).ptr)
+        put_level(out, shape, first, depth);
+    else
+        buf_printf(out, "\"%.*s\"", STR_ARG(member->value));
+}
+
+void sample_shape_body(const struct provider_config *provider, const char *id, struct buf *out)
+{
+    struct shape shape = {.count = 0};
+
+    add_source(&shape, provider->event_id.text, str_from(id));
+    add_source(&shape, provider->event_type.text, STR("sample.created"));
+    add_source(&shape, provider->key.text, STR("sample"));
+    add_member(&shape, STR("/id"), str_from(id));
+    add_member(&shape, STR("/type"), STR("sample.created"));
+    add_member(&shape, STR("/data/note"), STR("sent by inboxctl"));
+    put_level(out, &shape, 0, 0);
+}
+
+/* ---- as headers ---- */
+
+static size_t add_headers(struct str source, struct str value, struct header *headers, size_t count,
+                          size_t max)
+{
+    struct str part;
+
+    while (next_part(&source, &part)) {
+        bool known = !take(&part, STR("header:"));
+
+        for (size_t i = 0; i < count && !known; i++)
+            known = str_equal_nocase(headers[i].name, part);
+        if (!known && count < max)
+            headers[count++] = (struct header){part, value};
+    }
+    return count;
+}
+
+size_t sample_headers(const struct provider_config *provider, const char *id, struct arena *arena,
+                      struct header *headers, size_t max)
+{
+    bool github = provider->preset.ptr && str_is(provider->preset, "github");
+    size_t count =
+        add_headers(provider->event_type.text, github ? STR("pull_request") : STR("sample.created"),
+                    headers, 0, max);
+
+    count =
+        add_headers(provider->event_id.text, arena_copy(arena, str_from(id)), headers, count, max);
+    return add_headers(provider->key.text, STR("sample"), headers, count, max);
+}
