@@ -1,6 +1,7 @@
 """Every preset against a running daemon: a signed event of its sender is stored as what it is, its second copy is a duplicate,
 and one with another body is refused."""
 
+import json
 import re
 
 import pytest
@@ -9,7 +10,7 @@ from support.places import ROOT
 from support.senders import RECEIVED, SENDERS
 
 # Only their senders have the private key, or the time that is signed stands in the body.
-UNSIGNABLE = {"discord", "linear", "mailgun", "paypal", "sendgrid", "standard-webhooks-v1a", "telnyx"}
+UNSIGNABLE = {"discord", "linear", "mailgun", "paypal", "sendgrid", "sns", "standard-webhooks-v1a", "telnyx"}
 RECEIVED_ID = re.compile(r"\b1[0-9]{15}\b")  # microseconds since 1970
 
 
@@ -17,7 +18,8 @@ RECEIVED_ID = re.compile(r"\b1[0-9]{15}\b")  # microseconds since 1970
 def inbox(shared_cluster, build, tmp_path_factory):
     """(database, daemon): one daemon with a section for each preset, named as it is."""
     pg = shared_cluster.database()
-    sections = {name: sender.section(name) for name, sender in SENDERS.items()}
+    secrets = tmp_path_factory.mktemp("secrets")
+    sections = {name: sender.section(name, secrets) for name, sender in SENDERS.items()}
     daemon = Inboxd(tmp_path_factory.mktemp("presets"), build, providers=sections, database=pg.conninfo()).start()
     yield pg, daemon
     daemon.close()
@@ -46,10 +48,12 @@ def test_a_preset_knows_its_senders_event(inbox, name):
     pg, daemon = inbox
     sender = SENDERS[name]
     body = sender.body()
-    altered = body[:-1] + b" " + body[-1:]
     if sender.covered:
-        assert post(daemon, name, altered, sender.sign(body)) == (401, "bad signature")
-    assert post(daemon, name, body, {}) == (401, "missing signature")
+        assert post(daemon, name, altered(sender, body), sender.sign(body)) == (401, "bad signature")
+    if sender.spoil:
+        assert post(daemon, name, b"{}", {})[0] == 401
+    else:
+        assert post(daemon, name, body, {}) == (401, "missing signature")
     assert stored(pg, name) == []
     assert post(daemon, name, body, sender.sign(body)) == (200, sender.answer)
     assert stored(pg, name) == sender.rows(body)
@@ -66,8 +70,20 @@ def test_another_secret_is_refused(inbox, name):
     body = sender.body()
     before = stored(pg, name)
     wrong = {header: spoilt(value) for header, value in sender.sign(body).items()}
-    assert post(daemon, name, body, wrong)[0] == 401
+    assert post(daemon, name, altered(sender, body) if sender.spoil else body, wrong)[0] == 401
     assert stored(pg, name) == before
+
+
+def altered(sender, body):
+    """Another body: one blank more, or another member where only some are signed."""
+    if not sender.spoil:
+        return body[:-1] + b" " + body[-1:]
+    event = json.loads(body)
+    place = event
+    for name in sender.spoil[:-1]:
+        place = place[name]
+    place[sender.spoil[-1]] = spoilt(place[sender.spoil[-1]])
+    return json.dumps(event).encode()
 
 
 def spoilt(value):

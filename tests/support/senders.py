@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import zlib
 from dataclasses import dataclass, field
 
 SECRET = "a-secret-of-the-presets-0001"
@@ -37,6 +38,7 @@ class Sender:
     keys: dict = field(default_factory=dict)  # what the section needs besides the three lines
     content_type: str = "application/json"
     covered: bool = True  # whether the signature covers the body
+    spoil: tuple = ()  # the member that makes the signature a wrong one, where that is in the body
     answer: str = "ok"
     again: str = "dup"
 
@@ -44,10 +46,12 @@ class Sender:
         event = self.event() if callable(self.event) else self.event
         return event if isinstance(event, bytes) else json.dumps(event, separators=(",", ":")).encode()
 
-    def section(self, name):
+    def section(self, name, folder):
         """The keys of its section: the three lines, and what it needs besides."""
-        secret = self.secret() if callable(self.secret) else self.secret
-        return {"verify": name, "secret": f"text:{secret}", "on": "ignore", **self.keys}
+        secret = folder / name
+        secret.write_text(self.secret() if callable(self.secret) else self.secret)
+        secret.chmod(0o600)
+        return {"verify": name, "secret": f"file:{secret}", "on": "ignore", **self.keys}
 
     def rows(self, body):
         """What is stored; SHA256 stands for the body's digest, and RECEIVED for any number."""
@@ -188,6 +192,52 @@ def box(body):
         "box-signature-primary": b64(mac(body + t.encode(), "a key that is not ours")),
         "box-signature-secondary": b64(mac(body + t.encode())),
     }
+
+
+def mailgun_event():
+    t, token = str(int(time.time())), "a8ce0edb2dd8301dee6c2405235584e45aa91d1e9f979f3de0"
+    return {
+        "signature": {"timestamp": t, "token": token, "signature": mac((t + token).encode()).hex()},
+        "event-data": {"id": "Ase7i2zsRYeDXztHGENqRA", "event": "delivered", "message": {"headers": {"message-id": "2013@mailgun"}}},
+    }
+
+
+def paypal(body):
+    t, message = utc(), "69cd13f0-d67a-11e5-baa3-778b53f4ae55"
+    text = f"{message}|{t}|WH-1|{zlib.crc32(body)}"
+    return {
+        "PAYPAL-TRANSMISSION-ID": message,
+        "PAYPAL-TRANSMISSION-TIME": t,
+        "PAYPAL-TRANSMISSION-SIG": b64(openssl("dgst", "-sha256", "-sign", key_file("rsa"), data=text.encode())),
+        "PAYPAL-CERT-URL": "https://api.paypal.com/v1/notifications/certs/CERT-1",
+        "PAYPAL-AUTH-ALGO": "SHA256withRSA",
+    }
+
+
+def sns_event():
+    event = {
+        "Type": "Notification",
+        "MessageId": "22b80b92",
+        "TopicArn": "arn:aws:sns:us-west-2:123456789012:topic",
+        "Subject": "a subject",
+        "Message": "Hello world!",
+        "Timestamp": utc(".628"),
+        "SignatureVersion": "2",
+        "SigningCertURL": "https://sns.us-west-2.amazonaws.com/SimpleNotificationService-1.pem",
+    }
+    signed = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
+    text = "".join(f"{name}\n{event[name]}\n" for name in signed)
+    event["Signature"] = b64(openssl("dgst", "-sha256", "-sign", key_file("rsa"), data=text.encode()))
+    return event
+
+
+def certificate():
+    return openssl("x509", "-in", key_file("rsa")).decode()
+
+
+def unsigned(body):
+    """Nothing in the headers: the signature is in the body."""
+    return {}
 
 
 def shown(name, value=SECRET):
@@ -471,6 +521,28 @@ SENDERS = {
         telnyx,
         ("0ccc7b54", "message.received", "84cca175"),
         secret=lambda: b64(ed25519_public()),
+    ),
+    "mailgun": Sender(
+        mailgun_event,
+        unsigned,
+        ("Ase7i2zsRYeDXztHGENqRA", "delivered", "2013@mailgun"),
+        spoil=("signature", "signature"),
+    ),
+    "paypal": Sender(
+        {"id": "WH-2WR32451HC0233532", "event_type": "PAYMENT.SALE.COMPLETED", "resource": {"id": "80021663DE681814L"}},
+        paypal,
+        ("WH-2WR32451HC0233532", "PAYMENT.SALE.COMPLETED", "80021663DE681814L"),
+        secret=certificate,
+        keys={"vars": "webhook_id=WH-1"},
+    ),
+    "sns": Sender(
+        sns_event,
+        unsigned,
+        ("22b80b92", "Notification", None),
+        secret=certificate,
+        headers={"x-amz-sns-message-type": "Notification"},
+        content_type="text/plain; charset=UTF-8",
+        spoil=("Message",),
     ),
     "basic": Sender(
         {"id": "n1", "type": "note.created"},

@@ -17,6 +17,8 @@
 #include "config/presets.h"
 #include "provider/provider.h"
 
+#define CERTIFICATE TEST_DATA "/sns/SimpleNotificationService-7ff5318490ec183fbaddaa2a969abfda.pem"
+
 static char secret_file[] = "/tmp/inboxd_presets_XXXXXX";
 
 static int make_secret_file(void **state)
@@ -33,27 +35,50 @@ static int remove_secret_file(void **state)
     return unlink(secret_file);
 }
 
-/* What a sender of that kind might hand out. */
-static void write_secret(struct str scheme, struct str encoding)
+/* What a sender of that kind might hand out, by the scheme or the encoding. */
+static const char *secret_for(struct str scheme, struct str encoding)
 {
     static const char *const secrets[][2] = {
-        {"", "0123456789abcdef0123456789abcdef"},
-        {"", "user:0123456789abcdef"},
+        {"basic", "user:0123456789abcdef"},
         {"hex", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"},
         {"base64", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="},
+        {"whsec", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="},
         {"whpk", "whpk_O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik="},
         {"ed25519-hex", "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"},
-        {"whsec", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="},
+        {"spki", "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE9Z85Fxpbux6REHHkDwYsKwiaQi8ptG/"
+                 "hZaWbvuq9b+9cveLagNKA7kyDRoseNIag0lmk172nc62vcVpb/p6p7Q=="},
     };
-    const char *secret = secrets[str_is(scheme, "basic") ? 1 : 0][1];
+
+    for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
+        if (str_is(scheme, secrets[i][0]) || str_is(encoding, secrets[i][0]))
+            return secrets[i][1];
+    return "00112233445566778899aabbccddeeff";
+}
+
+static void write_secret(const char *secret)
+{
     FILE *file = fopen(secret_file, "w");
 
     assert_non_null(file);
-    for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
-        if (encoding.len > 0 && str_is(encoding, secrets[i][0]))
-            secret = secrets[i][1];
     assert_true(fputs(secret, file) >= 0);
     assert_int_equal(fclose(file), 0);
+}
+
+/* The same, and for certificates one of Amazon's. */
+static void write_secret_for(struct str scheme, struct str encoding)
+{
+    char pem[8192];
+    FILE *file;
+
+    if (!str_is(scheme, "sns") && !str_is(encoding, "pem-cert")) {
+        write_secret(secret_for(scheme, encoding));
+        return;
+    }
+    file = fopen(CERTIFICATE, "r");
+    assert_non_null(file);
+    pem[fread(pem, 1, sizeof(pem) - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    write_secret(pem);
 }
 
 static bool says(const struct preset *preset, const char *text)
@@ -104,7 +129,7 @@ static void check_section(const struct preset *preset, struct str section)
     assert_non_null(config);
     assert_true(str_equal(config->providers[0].preset, preset->name));
     assert_true(str_equal(config->providers[0].verify.text, preset_scheme(preset)));
-    write_secret(preset_scheme(preset), config->providers[0].secret_encoding.text);
+    write_secret_for(preset_scheme(preset), config->providers[0].secret_encoding.text);
     config_unref(config);
     config = config_parse("presets.conf", section, mistakes);
     provider = provider_new(&config->providers[0], mistakes);
@@ -124,7 +149,7 @@ static void test_every_preset_is_enough(void **state)
 
         buf_init(&section, BUF_NO_CAP);
         put_section(&section, &preset);
-        write_secret(preset_scheme(&preset), STR(""));
+        write_secret_for(preset_scheme(&preset), STR(""));
         check_section(&preset, buf_str(&section));
         buf_release(&section);
     }
@@ -203,7 +228,7 @@ static void test_ack_timeout(void **state)
                                 cases[i].inboxd, cases[i].section, secret_file);
         struct config *config;
 
-        write_secret(STR(""), STR(""));
+        write_secret("0123456789abcdef");
         config = config_parse("ack.conf", str_from(text), mistakes);
         assert_non_null(config);
         assert_int_equal(config->providers[0].ack_timeout_ms, cases[i].ms);
