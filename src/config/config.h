@@ -70,7 +70,8 @@ struct provider_config {
      * src/verify. */
     struct setting verify; /* "none" | "hmac-sha256" | ...; a preset's name was replaced by what the
                               preset says */
-    struct str preset;     /* its name; ptr NULL: none */
+    struct setting methods;         /* POST, ... */
+    struct str preset;              /* its name; ptr NULL: none */
     struct setting signature;       /* SOURCE [split ..] [prefix ..] hex|base64|base64url */
     struct setting timestamp;       /* SOURCE unit | item PREFIX unit */
     struct setting signed_template; /* key `signed` */

@@ -18,25 +18,25 @@
 
 /* clang-format off */
 static const struct handshake_kind kinds[] = {
-    {.name = "crc", .methods = HANDSHAKE_GET, .needs = NEEDS_SECRET, .answer = answer_crc},
-    {.name = "echo-query", .methods = HANDSHAKE_GET, .words_max = 1, .words = "the parameter's name",
+    {.name = "crc", .methods = METHOD_GET, .needs = NEEDS_SECRET, .answer = answer_crc},
+    {.name = "echo-query", .methods = METHOD_GET, .words_max = 1, .words = "the parameter's name",
      .answer = answer_echo_query},
-    {.name = "head-ok", .methods = HANDSHAKE_HEAD, .answer = answer_head_ok},
-    {.name = "hub", .methods = HANDSHAKE_GET, .needs = NEEDS_TOKEN, .words_max = 1, .words = "json",
+    {.name = "head-ok", .methods = METHOD_HEAD, .answer = answer_head_ok},
+    {.name = "hub", .methods = METHOD_GET, .needs = NEEDS_TOKEN, .words_max = 1, .words = "json",
      .fits = fits_hub, .answer = answer_hub},
-    {.name = "json-challenge", .methods = HANDSHAKE_POST, .stages = BEFORE | AFTER, .reads_body = true,
+    {.name = "json-challenge", .methods = METHOD_POST, .stages = BEFORE | AFTER, .reads_body = true,
      .words_max = 1, .words = "unsigned", .fits = fits_json_challenge, .answer = answer_json_challenge},
-    {.name = "options", .methods = HANDSHAKE_OPTIONS, .words_max = 8, .words = "the origins that are allowed",
+    {.name = "options", .methods = METHOD_OPTIONS, .words_max = 8, .words = "the origins that are allowed",
      .answer = answer_options},
-    {.name = "ping-pong", .methods = HANDSHAKE_POST, .stages = AFTER, .reads_body = true,
+    {.name = "ping-pong", .methods = METHOD_POST, .stages = AFTER, .reads_body = true,
      .answer = answer_ping_pong},
-    {.name = "sns-confirm", .methods = HANDSHAKE_POST, .stages = AFTER, .reads_body = true,
+    {.name = "sns-confirm", .methods = METHOD_POST, .stages = AFTER, .reads_body = true,
      .answer = answer_sns_confirm},
-    {.name = "unsigned-ping", .methods = HANDSHAKE_POST, .stages = BEFORE, .words_max = 1,
+    {.name = "unsigned-ping", .methods = METHOD_POST, .stages = BEFORE, .words_max = 1,
      .words = "the form field's name", .answer = answer_unsigned_ping},
-    {.name = "validation-token", .methods = HANDSHAKE_GET | HANDSHAKE_POST, .stages = BEFORE,
+    {.name = "validation-token", .methods = METHOD_GET | METHOD_POST, .stages = BEFORE,
      .words_max = 1, .words = "the parameter's name", .answer = answer_validation_token},
-    {.name = "zoom", .methods = HANDSHAKE_POST, .stages = AFTER, .needs = NEEDS_SECRET,
+    {.name = "zoom", .methods = METHOD_POST, .stages = AFTER, .needs = NEEDS_SECRET,
      .reads_body = true, .answer = answer_zoom},
 };
 /* clang-format on */
@@ -51,7 +51,8 @@ struct handshakes {
     struct arena *arena;
     struct handshake list[LIST_MAX];
     size_t count;
-    unsigned methods;
+    unsigned methods;         /* of handshakes */
+    unsigned event_methods;   /* of events */
     unsigned body_stages;     /* in which a handshake reads the body */
     struct json_paths *paths; /* pointers; NULL where no handshake reads the body */
     const char *allow;
@@ -169,11 +170,19 @@ static void add(struct compiler *compiler, struct str text)
     handshakes->list[handshakes->count++] = handshake;
 }
 
-static const char *allow_text(struct arena *arena, unsigned methods)
+/* What events come with. */
+static void read_methods(struct compiler *compiler)
 {
-    return arena_printf(arena, "%s%s%sPOST", methods & HANDSHAKE_GET ? "GET, " : "",
-                        methods & HANDSHAKE_HEAD ? "HEAD, " : "",
-                        methods & HANDSHAKE_OPTIONS ? "OPTIONS, " : "");
+    const struct setting *setting = &compiler->config->methods;
+    struct err err;
+
+    compiler->handshakes->event_methods = METHOD_POST;
+    if (!setting->text.ptr ||
+        methods_parse(setting->text, &compiler->handshakes->event_methods, &err) == 0)
+        return;
+    mistakes_add(compiler->mistakes, setting->file, setting->line, "provider \"%.*s\": methods: %s",
+                 STR_ARG(compiler->config->name), err.text);
+    compiler->failed = true;
 }
 
 struct handshakes *handshakes_new(const struct provider_config *config, struct mistakes *mistakes)
@@ -196,7 +205,9 @@ struct handshakes *handshakes_new(const struct provider_config *config, struct m
                       STR_ARG(config->name));
     if (handshakes->body_stages)
         handshakes->paths = json_paths_new(pointers, MEMBER_COUNT, NULL);
-    handshakes->allow = allow_text(handshakes->arena, handshakes->methods);
+    read_methods(&compiler);
+    handshakes->allow =
+        methods_text(handshakes->methods | handshakes->event_methods, handshakes->arena);
     if (!compiler.failed)
         return handshakes;
     handshakes_free(handshakes);
@@ -214,18 +225,9 @@ void handshakes_free(struct handshakes *handshakes)
 
 /* ---- answering ---- */
 
-static unsigned method_of(struct str method)
-{
-    return str_is(method, "POST")      ? HANDSHAKE_POST
-           : str_is(method, "GET")     ? HANDSHAKE_GET
-           : str_is(method, "HEAD")    ? HANDSHAKE_HEAD
-           : str_is(method, "OPTIONS") ? HANDSHAKE_OPTIONS
-                                       : 0;
-}
-
 bool handshakes_take(const struct handshakes *handshakes, struct str method)
 {
-    return (method_of(method) & (handshakes->methods | HANDSHAKE_POST)) != 0;
+    return (method_of(method) & (handshakes->methods | handshakes->event_methods)) != 0;
 }
 
 const char *handshakes_allow(const struct handshakes *handshakes)
@@ -239,7 +241,7 @@ static bool may_be(const struct handshake_kind *kind, unsigned method,
 {
     if (!(kind->methods & method) || (kind->reads_body && !call->members))
         return false;
-    return method != HANDSHAKE_POST || (kind->stages & call->stage);
+    return method != METHOD_POST || (kind->stages & call->stage);
 }
 
 /* Reads the body's members where a handshake of this stage wants them. */
@@ -266,17 +268,17 @@ bool handshakes_answer(const struct handshakes *handshakes, enum handshake_stage
         .request = request, .stage = stage, .secret = secret, .arena = arena, .reply = reply};
 
     *reply = (struct handshake_reply){.refusal = REFUSAL_NONE};
-    if (method == HANDSHAKE_POST)
+    if (method == METHOD_POST)
         read_members(handshakes, &call, members);
     for (size_t i = 0; i < handshakes->count; i++) {
         call.handshake = &handshakes->list[i];
         if (may_be(call.handshake->kind, method, &call) && call.handshake->kind->answer(&call))
             return true;
     }
-    if (method == HANDSHAKE_POST)
+    if (method & handshakes->event_methods)
         return false;
-    return reply_refuse(&call, method == HANDSHAKE_GET ? REFUSAL_MISSING_CHALLENGE
-                                                       : REFUSAL_METHOD_NOT_ALLOWED);
+    return reply_refuse(&call, method == METHOD_GET ? REFUSAL_MISSING_CHALLENGE
+                                                    : REFUSAL_METHOD_NOT_ALLOWED);
 }
 
 /* ---- reading ---- */

@@ -21,7 +21,8 @@ struct handshakes;
 struct handshakes *handshakes_new(const struct provider_config *config, struct mistakes *mistakes);
 void handshakes_free(struct handshakes *handshakes); /* takes NULL */
 
-/* Whether requests of that method are looked at at all: POST, and what the handshakes need. */
+/* Whether requests of that method are looked at at all: those of events (`methods`), and what the
+ * handshakes need. */
 bool handshakes_take(const struct handshakes *handshakes, struct str method);
 
 /* Those methods, as the header Allow has them. Lives as long as `handshakes`. */
@@ -46,7 +47,8 @@ struct handshake_reply {
 };
 
 /* Whether the request is a handshake; then *reply is set, and borrows from request and arena. The
- * body has to be complete. A request that is no POST always is one, be it a refused one. `secret`:
+ * body has to be complete. A request of a method that events do not
+ * have always is one, be it a refused one. `secret`:
  * the one that verified the request; ptr NULL: none. */
 bool handshakes_answer(const struct handshakes *handshakes, enum handshake_stage stage,
                        const struct request *request, struct str secret, struct arena *arena,

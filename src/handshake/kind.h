@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "handshake/handshake.h"
+#include "handshake/methods.h"
 
 /* Longest text that is reflected or signed. */
 #define CHALLENGE_MAX 4096
@@ -37,13 +38,6 @@ struct handshake_call {
     struct handshake_reply *reply;
 };
 
-enum handshake_method {
-    HANDSHAKE_GET = 1,
-    HANDSHAKE_HEAD = 2,
-    HANDSHAKE_OPTIONS = 4,
-    HANDSHAKE_POST = 8,
-};
-
 enum handshake_needs {
     NEEDS_SECRET = 1, /* `secret`, used as it is */
     NEEDS_TOKEN = 2,  /* `handshake_token` */
@@ -51,7 +45,7 @@ enum handshake_needs {
 
 struct handshake_kind {
     const char *name;
-    unsigned methods; /* of enum handshake_method */
+    unsigned methods; /* of enum method */
     unsigned stages;  /* of a POST: of enum handshake_stage */
     bool reads_body;  /* only a body that is JSON is one */
     unsigned needs;   /* of enum handshake_needs */

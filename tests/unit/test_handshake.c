@@ -119,6 +119,27 @@ static void test_allow_lists_what_the_handshakes_take(void **state)
     }
 }
 
+/* `methods`: an event may be a PUT; a GET is one only where it is no challenge. */
+static void test_events_with_other_methods(void **state)
+{
+    static const char lines[] = "methods = POST,PUT , GET\nhandshake = echo-query\n" SECRET;
+    struct subject *subject = subject_of(lines);
+
+    (void)state;
+    assert_string_equal(handshakes_allow(subject->handshakes), "GET, POST, PUT");
+    assert_true(handshakes_take(subject->handshakes, STR("PUT")));
+    assert_false(handshakes_take(subject->handshakes, STR("PATCH")));
+    assert_false(handshakes_take(subject->handshakes, STR("put")));
+    release(subject);
+    assert_answer(lines, "PUT", "challenge=x", "event");
+    assert_answer(lines, "GET", "challenge=x", "200 text/plain x");
+    assert_answer(lines, "GET", "id=1", "event");
+    subject = subject_of("methods = DELETE\n" SECRET);
+    assert_string_equal(handshakes_allow(subject->handshakes), "DELETE");
+    assert_false(handshakes_take(subject->handshakes, STR("POST")));
+    release(subject);
+}
+
 static void test_head_ok(void **state)
 {
     (void)state;
@@ -460,8 +481,9 @@ static void test_a_large_body_is_no_handshake(void **state)
 }
 
 /* Every mistake names the provider, the key, and what would be right. */
-static void assert_mistake(const char *lines, const char *want)
+static void assert_mistake_of(const char *key, const char *lines, const char *want)
 {
+    char *start = mem_printf("provider \"p\": %s: ", key);
     struct mistakes *mistakes = mistakes_new();
     char *text = mem_printf("%s%s", PROVIDER, lines);
     struct config *config = config_parse("t.conf", str_from(text), mistakes);
@@ -477,12 +499,33 @@ static void assert_mistake(const char *lines, const char *want)
         if (!strstr(mistake->text, want))
             print_error("%s\n", mistake->text);
         assert_non_null(strstr(mistake->text, want));
-        assert_memory_equal(mistake->text, "provider \"p\": handshake: ", 24);
+        assert_memory_equal(mistake->text, start, strlen(start));
         assert_int_equal(mistake->line, 7);
     }
     mistakes_free(mistakes);
     config_unref(config);
     free(text);
+    free(start);
+}
+
+static void assert_mistake(const char *lines, const char *want)
+{
+    assert_mistake_of("handshake", lines, want);
+}
+
+static void test_mistakes_of_methods(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"methods = post\n" SECRET, "\"post\" is no method of events; write one or more of POST, "},
+        {"methods = POST,\n" SECRET, "\"\" is no method of events"},
+        {"methods = POST PUT\n" SECRET, "\"POST PUT\" is no method of events"},
+        {"methods = HEAD\n" SECRET, "\"HEAD\" is no method of events"},
+        {"methods = POST, OPTIONS\n" SECRET, "\"OPTIONS\" is no method of events"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+        assert_mistake_of("methods", wrong[i][0], wrong[i][1]);
 }
 
 static void test_mistakes(void **state)
@@ -508,6 +551,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_provider_without_a_handshake_takes_only_posts),
         cmocka_unit_test(test_allow_lists_what_the_handshakes_take),
+        cmocka_unit_test(test_events_with_other_methods),
         cmocka_unit_test(test_head_ok),
         cmocka_unit_test(test_echo_query),
         cmocka_unit_test(test_a_long_challenge_is_refused),
@@ -524,6 +568,7 @@ int main(void)
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_a_large_body_is_no_handshake),
         cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_mistakes_of_methods),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
