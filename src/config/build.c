@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "config/access.h"
 #include "config/value.h"
 
 static void wrong(const struct build *build, const struct entry *entry, const struct err *err)
@@ -100,6 +101,17 @@ static void store_networks(const struct build *build, const struct entry *entry,
         memcpy(member, &networks, sizeof(networks));
 }
 
+static void store_rate(const struct build *build, const struct entry *entry, char *member)
+{
+    struct err err = {0};
+    struct rate rate;
+
+    if (value_rate(entry->value, &rate, &err) < 0)
+        wrong(build, entry, &err);
+    else
+        memcpy(member, &rate, sizeof(rate));
+}
+
 void build_member(const struct build *build, const struct entry *entry, void *object)
 {
     char *member = (char *)object + entry->key->member;
@@ -130,6 +142,9 @@ void build_member(const struct build *build, const struct entry *entry, void *ob
         break;
     case KEY_NETWORKS:
         store_networks(build, entry, member);
+        break;
+    case KEY_RATE:
+        store_rate(build, entry, member);
         break;
     case KEY_ADDRESS:
     case KEY_SECRET:
@@ -182,6 +197,7 @@ bool build_same(const struct key *key, const void *a, const void *b)
         return memcmp(x, y, sizeof(struct tolerance)) == 0;
     case KEY_ADDRESS:
     case KEY_NETWORKS:
+    case KEY_RATE:
     case KEY_SECRET:
     case KEY_ACTIONS:
         break; /* lists: whoever owns the list compares them */

@@ -54,6 +54,12 @@ struct route_config {
     struct setting actions; /* "sql:schema.fn", "ignore", later more, separated by commas */
 };
 
+/* Requests in a time; count 0: no limit. */
+struct rate {
+    int64_t count;
+    int64_t period_us;
+};
+
 /* Networks as one setting lists them. */
 struct network_list {
     const struct network *list;
@@ -102,6 +108,7 @@ struct provider_config {
     struct quarantine_bounds quarantine_max;
 
     struct network_list allow; /* count 0: everybody */
+    struct rate rate, rate_per_address;
 
     /* Work. */
     struct route_config *routes;

@@ -153,6 +153,12 @@ const struct key key_table[] = {
     KEY(PROVIDER, allow, NETWORKS, NULL,
         "The addresses that may send; others are answered 403.",
         IN_PROVIDER(allow), .flags = KEY_MAY_EMPTY),
+    KEY(PROVIDER, rate, RATE, NULL,
+        "The most requests in a time; one more is answered 429.",
+        IN_PROVIDER(rate), .flags = KEY_MAY_EMPTY),
+    KEY(PROVIDER, rate_per_address, RATE, NULL,
+        "The most requests in a time from one address; one more is answered 429.",
+        IN_PROVIDER(rate_per_address), .flags = KEY_MAY_EMPTY),
     KEY(PROVIDER, on, ACTIONS, NULL,
         "What is done with an event, or with events of a type.",
         .flags = KEY_REQUIRED | KEY_REPEATABLE | KEY_PATTERN),
@@ -219,7 +225,7 @@ const char *key_type_text(enum key_type type)
         [KEY_WORD] = "word",           [KEY_ADDRESS] = "address", [KEY_TEXT] = "text",
         [KEY_SETTING] = "text",        [KEY_BACKOFF] = "backoff", [KEY_BOUNDS] = "bound",
         [KEY_TOLERANCE] = "tolerance", [KEY_SECRET] = "secret",   [KEY_ACTIONS] = "actions",
-        [KEY_NETWORKS] = "networks",
+        [KEY_NETWORKS] = "networks",   [KEY_RATE] = "rate",
     };
 
     return texts[type];

@@ -25,6 +25,7 @@ enum key_type {
     KEY_TOLERANCE, /* struct tolerance */
     KEY_BOUNDS,    /* struct quarantine_bounds: rows, bytes and, optionally, rows a minute */
     KEY_NETWORKS,  /* struct network_list */
+    KEY_RATE,      /* struct rate */
     KEY_SECRET,    /* a reference to a secret, an array */
     KEY_ACTIONS,   /* struct route_config, an array; the key may have a pattern as argument */
 };

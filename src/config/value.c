@@ -302,41 +302,6 @@ int value_backoff(const struct key *key, struct str text, struct backoff *backof
     return 0;
 }
 
-#define NETWORKS_MAX 1024
-
-static size_t count_parts(struct str text, char separator)
-{
-    size_t count = 1;
-
-    for (size_t i = 0; i < text.len; i++)
-        count += text.ptr[i] == separator;
-    return count;
-}
-
-int value_networks(const struct key *key, struct str text, struct arena *arena,
-                   struct network_list *networks, struct err *err)
-{
-    size_t parts = text.len ? count_parts(text, ',') : 0;
-    struct network_list read = {0};
-    struct network *list;
-
-    if (parts > NETWORKS_MAX)
-        return err_set(err, ERR_INPUT, "the list is too long; write at most %d networks",
-                       NETWORKS_MAX);
-    list = arena_alloc(arena, (parts + 1) * sizeof(*list));
-    for (size_t i = 0; i < parts; i++) {
-        struct str word = take_part(&text, ',');
-
-        if (str_is(word, "unix") && key->section == KEY_INBOXD)
-            read.unix_peers = true;
-        else if (network_read(word, &list[read.count++], err) < 0)
-            return -1;
-    }
-    read.list = list;
-    *networks = read;
-    return 0;
-}
-
 #define BOUND_ROWS_MAX 1000000
 #define BOUND_BYTES_MIN 1024
 #define BOUND_BYTES_MAX (INT64_C(64) << 30)

@@ -34,11 +34,6 @@ int value_bounds(struct str text, struct quarantine_bounds *bounds, struct err *
 int value_tolerance(const struct key *key, struct str text, struct tolerance *tolerance,
                     struct err *err) MUST_CHECK;
 
-/* KEY_NETWORKS: addresses and networks separated by commas, and the word "unix" where the key takes
- * it. The list is copied into `arena`. */
-int value_networks(const struct key *key, struct str text, struct arena *arena,
-                   struct network_list *networks, struct err *err) MUST_CHECK;
-
 /* An action that this version has: "sql:SCHEMA.FUNCTION" or "ignore". */
 int value_action(struct str text, struct err *err) MUST_CHECK;
 

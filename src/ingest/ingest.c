@@ -5,6 +5,7 @@
  * read is held until it gives it back, also when the answer has long gone. */
 #include "ingest/ingest.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -114,6 +115,26 @@ static void view_request(const struct http_request *from, struct str query, stru
                            .received_us = from->received_us};
 }
 
+/* Refuses what comes too fast, and says when it may come again. */
+static bool is_over_rate(struct intake *intake)
+{
+    const struct refusal_info *info = refusal_info(REFUSAL_RATE_LIMIT);
+    int64_t wait_s = rates_take(intake->snapshot->rates, intake->provider, intake->view.source_ip,
+                                clock_mono_us());
+    char text[24];
+
+    if (wait_s == 0)
+        return false;
+    snprintf(text, sizeof(text), "%lld", (long long)wait_s);
+    note_refusal(intake->ingest, intake, REFUSAL_RATE_LIMIT, intake->view.source_ip);
+    http_request_answer_once(intake->request,
+                             http_answer_new(&(struct http_answer_spec){.status = info->status,
+                                                                        .text = info->text,
+                                                                        .result = info->result,
+                                                                        .retry_after = text}));
+    return true;
+}
+
 static void on_head(void *argument, struct http_request *request)
 {
     struct ingest *ingest = argument;
@@ -149,6 +170,8 @@ static void on_head(void *argument, struct http_request *request)
         refuse(intake, REFUSAL_ADDRESS_NOT_ALLOWED);
         return;
     }
+    if (is_over_rate(intake))
+        return;
     http_request_limit(request, (size_t)config->providers[provider].max_body);
     if (encoding_of(&intake->view) == ENCODING_UNKNOWN)
         refuse(intake, REFUSAL_UNSUPPORTED_ENCODING);

@@ -14,6 +14,7 @@ struct snapshot *snapshot_new(const struct config *config, struct mistakes *mist
     snapshot->references = 1;
     snapshot->providers = mem_alloc((config->provider_count + 1) * sizeof(struct provider *));
     snapshot->refusals = refusals_new(config);
+    snapshot->rates = rates_new(config);
     for (size_t i = 0; i < config->provider_count; i++) {
         snapshot->providers[i] = provider_new(&config->providers[i], mistakes);
         failed += !snapshot->providers[i];
@@ -38,6 +39,7 @@ void snapshot_unref(struct snapshot *snapshot)
         provider_free(snapshot->providers[i]);
     free(snapshot->providers);
     refusals_free(snapshot->refusals);
+    rates_free(snapshot->rates);
     config_unref(snapshot->config);
     free(snapshot);
 }

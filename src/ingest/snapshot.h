@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "config/config.h"
+#include "ingest/rates.h"
 #include "ingest/refusals.h"
 #include "provider/provider.h"
 
@@ -14,6 +15,7 @@ struct snapshot {
     const struct config *config;
     struct provider **providers; /* in the order of config->providers */
     struct refusals *refusals;   /* folded log lines about refused requests */
+    struct rates *rates;
     int references;
 };
 

@@ -99,6 +99,7 @@ static void put_facts(struct buf *buf, const struct key *key)
     case KEY_SETTING:
     case KEY_BACKOFF:
     case KEY_BOUNDS:
+    case KEY_RATE:
     case KEY_SECRET:
         buf_printf(buf, "A %s", key_type_text(key->type));
         break;

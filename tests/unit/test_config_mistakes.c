@@ -290,6 +290,19 @@ static const struct {
                                          "1s; write defer at most as long as defer_limit\n"},
     {PROVIDER NONE "tolerance = 1m\n",
      "5: warning: tolerance: without a timestamp it is not used\n"},
+    {PROVIDER NONE "rate = 100\n", "5: rate: \"100\" is not a rate; write a number up to 1000000 "
+                                   "and /s, /min or /h, such as 100/s "
+                                   "or 600/min\n"},
+    {PROVIDER NONE "rate = 0/s\n", "5: rate: \"0/s\" is not a rate; write a number up to 1000000 "
+                                   "and /s, /min or /h, such as 100/s "
+                                   "or 600/min\n"},
+    {PROVIDER NONE "rate_per_address = 9999999999999999999999/h\n",
+     "5: rate_per_address: \"9999999999999999999999/h\" is not a rate; write a number up to "
+     "1000000 "
+     "and /s, /min or /h, such as 100/s or 600/min\n"},
+    {PROVIDER NONE "allow = unix\n",
+     "5: allow: \"unix\" is no network; write an address such as 192.0.2.1 or 2001:db8::1, or a "
+     "network such as 10.0.0.0/8\n"},
     {PROVIDER NONE "concurrency = 0\n",
      "5: concurrency: \"0\" is too small; write a number from 1 to 256\n"},
     {PROVIDER NONE "public_url = hooks.example.com/x\n",
