@@ -3,6 +3,7 @@ refused. Which SDKs, and how they are called: tests/interop."""
 
 import base64
 import dataclasses
+import hashlib
 import itertools
 import time
 
@@ -14,26 +15,68 @@ WHSEC = "whsec_" + base64.b64encode(b"interop-key-of-thirty-two-bytes!").decode(
 WHSEC_OTHER = "whsec_" + base64.b64encode(b"another-key-of-thirty-two-bytes!").decode()
 
 
+# Keys of RFC 8032, section 7.1. The sender has the private ones.
+PRIVATE = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
+PRIVATE_OTHER = "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb"
+PUBLIC = {
+    PRIVATE: "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+    PRIVATE_OTHER: "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+}
+ED25519_ORDER = 2**252 + 27742317777372353535851937790883648493
+
+MEMBERS = '"id":"evt_{n}","event_id":"evt_{n}","type":"order.paid"'
+JSON = {
+    "compact": "{" + MEMBERS + "}",
+    "spaces": "{\r\n\t" + MEMBERS + ' ,  "b" : 1.0,\n"a":-0 }\n',
+    "utf-8": "{" + MEMBERS + ',"v":"\U0001f60a é \u2028 \U00010348"}',
+    "escapes": "{" + MEMBERS + r',"v":"\ud83d\ude0a \uD83D\uDE0A \\ud83d \/ \u0000"}',
+    "long": "{" + MEMBERS + ',"v":"' + "webhook " * 25_000 + '"}',
+}
+FIELDS = "MessageSid=SM{n}&SmsStatus=paid"
+FORM = {
+    "compact": FIELDS,
+    "escapes": FIELDS + "&Body=Hi+%26+bye%2B%0D%0A%3d%25+%7e~&From=%2B14158675309",
+    "utf-8": "Body=%F0%9F%98%8A+%C3%A9+%E2%80%A8&" + FIELDS + "&%C3%A9=1",
+    "unsorted": "b=1&a=2&B=3&A=4&_=5&" + FIELDS + "&a-b=6&ab=7",
+    "repeated": "Media=b&Media=a&" + FIELDS + "&Media=b&Media=",
+    "empty": FIELDS + "&Empty=&Bare&Equal=a=b",
+    "long": FIELDS + "&Body=" + "webhook+" * 25_000,
+}
+
+
 @dataclasses.dataclass(frozen=True)
 class Provider:
-    """How a provider signs, what it adds to a request, and what of that its SDK judges."""
+    """How a provider is configured, how it signs, and what of that its SDK judges."""
 
     sdk: str
     secret: str
     other_secret: str
+    preset: str = ""  # the name in PROVIDERS, where it is not said
+    keys: dict = dataclasses.field(default_factory=dict)  # of its section, beside the secrets
+    public: dict | None = None  # what the section says of a secret of the sender
     headers: dict = dataclasses.field(default_factory=dict)  # beside the signature; {n} is the event's number
+    bodies: dict = dataclasses.field(default_factory=lambda: JSON)
     window: int = 0  # seconds that a signed time may be off; 0: no time is signed
+    sdk_has_window: bool = True
     ahead: int = 0  # seconds that the sender's clock is ahead, so that a slow machine stays in a narrow window
     altered: tuple = ()  # signed headers, whose alteration both have to refuse
     url: str = ""  # the address that the provider was given, where it is signed
+    digest: bool = False  # the body is signed by its digest in the query
 
-    def config(self, preset, *secrets):
+    def section(self, name, *secrets):
         return {
-            "verify": preset,
-            "secret": [f"text:{secret}" for secret in secrets],
+            "verify": self.preset or name,
+            "secret": [f"text:{self.public[secret] if self.public else secret}" for secret in secrets],
             "public_url": self.url or None,
             "on": "sql:t.ok",
+            **self.keys,
         }
+
+    def body(self, n, kind="compact"):
+        return self.bodies[kind].replace("{n}", str(n)).encode()
+
+    def query(self, body):
+        return f"?bodySHA256={hashlib.sha256(body).hexdigest()}" if self.digest else ""
 
 
 # By preset, as a user would: what the section adds is the secret and the address.
@@ -95,20 +138,53 @@ PROVIDERS = {
         window=5,
         ahead=3,
     ),
+    "discord": Provider(
+        sdk="discord",
+        preset="ed25519",
+        keys={
+            "secret_encoding": "ed25519-hex",
+            "signature": "header:X-Signature-Ed25519 hex",
+            "timestamp": "header:X-Signature-Timestamp s",
+            "signed": "{ts}{body}",
+            "event_id": "sha256",
+        },
+        secret=PRIVATE,
+        other_secret=PRIVATE_OTHER,
+        public=PUBLIC,
+        window=300,
+        sdk_has_window=False,
+        altered=("x-signature-timestamp",),
+    ),
+    "twilio": Provider(
+        sdk="twilio",
+        keys={"format": "form", "event_id": "body:/MessageSid + body:/SmsStatus"},
+        secret="interop0twilio0auth0token0000001",
+        other_secret="interop0twilio0auth0token0000002",
+        bodies=FORM,
+        url="https://hooks.example.com/webhooks/twilio",
+    ),
+    "twilio-json": Provider(
+        sdk="twilio",
+        preset="twilio",
+        keys={"format": "json", "event_id": "body:/id"},
+        secret="interop0twilio0auth0token0000001",
+        other_secret="interop0twilio0auth0token0000002",
+        url="https://hooks.example.com/webhooks/twilio-json",
+        digest=True,
+    ),
 }
 
-MEMBERS = '"id":"evt_{n}","event_id":"evt_{n}","type":"order.paid"'
-BODIES = {
-    "compact": "{" + MEMBERS + "}",
-    "spaces": "{\r\n\t" + MEMBERS + ' ,  "b" : 1.0,\n"a":-0 }\n',
-    "utf-8": "{" + MEMBERS + ',"v":"\U0001f60a é \u2028 \U00010348"}',
-    "escapes": "{" + MEMBERS + r',"v":"\ud83d\ude0a \uD83D\uDE0A \\ud83d \/ \u0000"}',
-    "long": "{" + MEMBERS + ',"v":"' + "webhook " * 25_000 + '"}',
-}
 
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a provider sends, but for the path."""
 
-def body_of(n, text=BODIES["compact"]):
-    return text.replace("{n}", str(n)).encode()
+    body: bytes
+    headers: dict
+    query: str = ""
+
+    def but(self, **changes):
+        return dataclasses.replace(self, **changes)
 
 
 class Senders:
@@ -118,37 +194,44 @@ class Senders:
         self.sdks, self.daemon, self.pg = sdks, daemon, pg
         self._numbers = itertools.count(1)
 
-    def number(self):
-        return next(self._numbers)
-
-    def headers(self, name, n, body, secret=None, at=None):
-        """The headers of a correct request with these bytes."""
-        provider = PROVIDERS[name]
+    def request(self, name, kind="compact", secret=None, at=None):
+        """A correct request with an event of its own."""
+        provider, n = PROVIDERS[name], next(self._numbers)
         at = int(time.time()) + provider.ahead if at is None else at
-        more = {"secret": secret or provider.secret, "time": at, "id": f"msg_{n}", "url": provider.url}
+        body = provider.body(n, kind)
+        query = provider.query(body)
+        more = {"secret": secret or provider.secret, "time": at, "id": f"msg_{n}", "url": provider.url + query}
         signed = self.sdks.sign(provider.sdk, body, **more)
-        return {**{header: value.format(n=n) for header, value in provider.headers.items()}, **signed}
+        headers = {header: value.format(n=n) for header, value in provider.headers.items()}
+        return Request(body, {**headers, **signed}, query)
 
-    def judge(self, name, body, headers, query=""):
+    def judge(self, name, request):
         """The SDK in the place of inboxd."""
         provider = PROVIDERS[name]
-        return self.sdks.verify(provider.sdk, body, headers, secret=provider.secret, url=provider.url + query)
+        more = {"secret": provider.secret, "url": provider.url + request.query}
+        return self.sdks.verify(provider.sdk, request.body, request.headers, **more)
 
-    def post(self, name, body, headers, query=""):
-        answer = self.daemon.post(name, body, headers, sign=False, query=query)
+    def post(self, name, request):
+        answer = self.daemon.post(name, request.body, request.headers, sign=False, query=request.query)
         return answer.status, answer.text
 
     def stored(self, name):
         return self.pg.value("select count(*) from inboxd.ledger where provider = %s", name)
+
+    def refused_by_both(self, name, request, text="bad signature"):
+        before = self.stored(name)
+        assert not self.judge(name, request), request
+        assert self.post(name, request) == (401, text), request
+        assert self.stored(name) == before
 
 
 @pytest.fixture(scope="module")
 def senders(shared_cluster, build, tmp_path_factory):
     """One daemon, one database and one process of SDKs for all tests of this file: NAME, and NAME-rotating with two secrets."""
     pg = shared_cluster.database(True)
-    sections = {name: provider.config(name, provider.secret) for name, provider in PROVIDERS.items()}
+    sections = {name: provider.section(name, provider.secret) for name, provider in PROVIDERS.items()}
     for name, provider in PROVIDERS.items():
-        sections[f"{name}-rotating"] = provider.config(name, provider.other_secret, provider.secret)
+        sections[f"{name}-rotating"] = provider.section(name, provider.other_secret, provider.secret)
     sdks = Sdks()
     daemon = Inboxd(tmp_path_factory.mktemp("interop"), build, providers=sections, database=pg.conninfo(), workers=0)
     yield Senders(sdks, daemon.start(), pg)
@@ -161,90 +244,121 @@ def senders(shared_cluster, build, tmp_path_factory):
 every = pytest.mark.parametrize("name", PROVIDERS)
 
 
+def those(condition):
+    return pytest.mark.parametrize("name", [name for name, provider in PROVIDERS.items() if condition(provider)])
+
+
 @every
 def test_what_the_sdk_signs_is_kept(senders, name):
-    before = senders.stored(name)
-    for kind, text in BODIES.items():
-        n = senders.number()
-        body = body_of(n, text)
-        headers = senders.headers(name, n, body)
-        assert senders.judge(name, body, headers), kind
-        assert senders.post(name, body, headers) == (200, "ok"), kind
-        assert senders.post(name, body, headers) == (200, "dup"), kind
+    before, bodies = senders.stored(name), PROVIDERS[name].bodies
+    for kind in bodies:
+        request = senders.request(name, kind)
+        assert senders.judge(name, request), kind
+        assert senders.post(name, request) == (200, "ok"), kind
+        assert senders.post(name, request) == (200, "dup"), kind
         row = senders.pg.row("select body, signature_verified from webhook_inbox where provider = %s order by id desc limit 1", name)
-        assert (bytes(row["body"]), row["signature_verified"]) == (body, True), kind
-    assert senders.stored(name) == before + len(BODIES)
+        assert (bytes(row["body"]), row["signature_verified"]) == (request.body, True), kind
+    assert senders.stored(name) == before + len(bodies)
 
 
 @every
 def test_an_altered_body_is_refused_by_both(senders, name):
-    before, n = senders.stored(name), senders.number()
-    body = body_of(n, '{"n": 1, ' + MEMBERS + "}")
-    headers = senders.headers(name, n, body)
-    altered = {
-        "another value": body.replace(b"paid", b"void"),
-        "one bit": bytes([*body[:-2], body[-2] ^ 1, body[-1]]),
-        "a newline at the end": body + b"\n",
-        "a blank less": body.replace(b": 1", b":1"),
-        "cut": body[:-1],
-        "empty": b"",
-    }
-    assert senders.judge(name, body, headers)
-    for kind, other in altered.items():
-        if other:  # some SDKs call an empty body a fault of the program
-            assert not senders.judge(name, other, headers), kind
-        assert senders.post(name, other, headers) == (401, "bad signature"), kind
-    assert senders.stored(name) == before
+    request = senders.request(name, "compact")
+    body = request.body
+    assert senders.judge(name, request)
+    for other in (body.replace(b"paid", b"void"), body + b"\n", b" " + body, body[:-1], body[:-2] + bytes([body[-2] ^ 1]) + body[-1:]):
+        senders.refused_by_both(name, request.but(body=other))
+    # Some SDKs call an empty body a fault of the program.
+    assert senders.post(name, request.but(body=b"")) == (401, "bad signature")
 
 
 @every
 def test_another_secret_is_refused_by_both(senders, name):
-    before, n = senders.stored(name), senders.number()
-    body = body_of(n)
-    headers = senders.headers(name, n, body, secret=PROVIDERS[name].other_secret)
-    assert not senders.judge(name, body, headers)
-    assert senders.post(name, body, headers) == (401, "bad signature")
-    assert senders.stored(name) == before
+    senders.refused_by_both(name, senders.request(name, secret=PROVIDERS[name].other_secret))
 
 
 @every
 def test_while_secrets_are_rotated_either_is_accepted(senders, name):
     for secret in (PROVIDERS[name].secret, PROVIDERS[name].other_secret):
-        n = senders.number()
-        body = body_of(n)
-        assert senders.post(f"{name}-rotating", body, senders.headers(name, n, body, secret)) == (200, "ok")
+        assert senders.post(f"{name}-rotating", senders.request(name, secret=secret)) == (200, "ok")
 
 
 @pytest.mark.parametrize("name, header", [(name, header) for name, p in PROVIDERS.items() for header in p.altered])
 def test_an_altered_header_is_refused_by_both(senders, name, header):
-    before, n = senders.stored(name), senders.number()
-    body = body_of(n)
-    headers = senders.headers(name, n, body)
-    value = headers[header]
-    headers[header] = value[:-1] + ("0" if value[-1] != "0" else "1")
-    assert not senders.judge(name, body, headers)
-    assert senders.post(name, body, headers) == (401, "bad signature")
-    assert senders.stored(name) == before
+    request = senders.request(name)
+    value = request.headers[header]
+    value = value[:-1] + ("0" if value[-1] != "0" else "1")
+    senders.refused_by_both(name, request.but(headers={**request.headers, header: value}))
 
 
-@pytest.mark.parametrize("name", [name for name, p in PROVIDERS.items() if p.url])
+@those(lambda provider: provider.url)
 def test_another_address_is_refused_by_both(senders, name):
-    before, n = senders.stored(name), senders.number()
-    body = body_of(n)
-    headers = senders.headers(name, n, body)
-    assert not senders.judge(name, body, headers, query="?shop=7")
-    assert senders.post(name, body, headers, query="?shop=7") == (401, "bad signature")
-    assert senders.stored(name) == before
+    request = senders.request(name)
+    senders.refused_by_both(name, request.but(query=(request.query + "&" if request.query else "?") + "shop=7"))
 
 
-@pytest.mark.parametrize("name", [name for name, p in PROVIDERS.items() if p.window])
+@those(lambda provider: provider.window)
 def test_an_old_signature_is_refused_by_both(senders, name):
-    before, n, window = senders.stored(name), senders.number(), PROVIDERS[name].window
-    body = body_of(n)
-    headers = senders.headers(name, n, body, at=int(time.time()) - window - 5)
-    assert not senders.judge(name, body, headers)
-    assert senders.post(name, body, headers) == (401, "stale timestamp")
+    window = PROVIDERS[name].window
+    request = senders.request(name, at=int(time.time()) - window - 5)
+    assert senders.judge(name, request) is not PROVIDERS[name].sdk_has_window
+    assert senders.post(name, request) == (401, "stale timestamp")
     # Not every SDK looks at the future; inboxd always does.
-    headers = senders.headers(name, n, body, at=int(time.time()) + window + 60)
-    assert senders.post(name, body, headers) == (401, "stale timestamp")
-    assert senders.stored(name) == before
+    request = senders.request(name, at=int(time.time()) + window + 60)
+    assert senders.post(name, request) == (401, "stale timestamp")
+    assert senders.pg.value("select count(*) from inboxd.ledger where body_sha256 = sha256(%s)", request.body) == 0
+
+
+# One provider each -------------------------------------------------------------------------------
+
+
+def test_discord_wrong_signatures_are_refused_by_both(senders):
+    """Discord itself sends wrong ones now and then, and drops an endpoint that takes them."""
+    request = senders.request("discord")
+    right = bytes.fromhex(request.headers["x-signature-ed25519"])
+    r, s = right[:32], int.from_bytes(right[32:], "little")
+    wrong = [
+        bytes(64), b"\xff" * 64, right[::-1], right[32:] + right[:32],
+        bytes([right[0] ^ 1]) + right[1:], right[:31] + bytes([right[31] ^ 0x80]) + right[32:],
+        right[:32] + bytes([right[32] ^ 1]) + right[33:], right[:32] + bytes(32), bytes(32) + right[32:],
+        bytes([1]) + bytes(63),  # the neutral element and 0
+        r + (s + ED25519_ORDER).to_bytes(32, "little"),  # the same number, written larger
+        right[:-1], right[:32], right + right[:1],
+    ]  # fmt: skip
+    for signature in wrong:
+        senders.refused_by_both("discord", request.but(headers={**request.headers, "x-signature-ed25519": signature.hex()}))
+    headers = {**request.headers, "x-signature-ed25519": right.hex().upper()}
+    assert senders.judge("discord", request.but(headers=headers))
+    assert senders.post("discord", request.but(headers=headers)) == (200, "ok")
+
+
+def test_discord_a_digit_cannot_move_from_the_time_to_the_body(senders):
+    request = senders.request("discord")
+    time_text = request.headers["x-signature-timestamp"]
+    moved = request.but(
+        headers={**request.headers, "x-signature-timestamp": time_text[:-1]}, body=time_text[-1:].encode() + request.body
+    )
+    # Nothing stands between the two, so the signature is right for the SDK; the time is then some decades ago.
+    assert senders.judge("discord", moved)
+    assert senders.post("discord", moved) == (401, "stale timestamp")
+
+
+def test_twilio_pairs_have_no_order_and_the_port_is_as_one_likes(senders):
+    provider = PROVIDERS["twilio"]
+    request = senders.request("twilio", "unsorted")
+    turned = request.but(body=b"&".join(reversed(request.body.split(b"&"))))
+    assert senders.judge("twilio", turned)
+    assert senders.post("twilio", turned) == (200, "ok")
+    for url in (provider.url.replace(".com/", ".com:443/"), provider.url + "?shop=7&name=%C3%A9"):
+        request = senders.request("twilio")
+        headers = senders.sdks.sign("twilio", request.body, secret=provider.secret, time=0, url=url)
+        request = request.but(headers=headers, query=url[len(provider.url) :] if "?" in url else "")
+        assert senders.judge("twilio", request)
+        assert senders.post("twilio", request) == (200, "ok")
+
+
+def test_twilio_the_digest_of_a_body_is_signed_with_the_address(senders):
+    request = senders.request("twilio-json")
+    other = request.body.replace(b"paid", b"void")
+    senders.refused_by_both("twilio-json", request.but(body=other))
+    senders.refused_by_both("twilio-json", request.but(body=other, query=PROVIDERS["twilio-json"].query(other)))
