@@ -13,7 +13,7 @@ create table inboxd.quarantine_store (
     headers     jsonb                 not null,     -- the same, as stored events have them
     head        bytea,                              -- the exact request line and headers, a line each; a NUL stands for a credential
     salt        bytea,                              -- of the row
-    concealed   bytea[]               not null default '{}',  -- what stood for each NUL: SHA-256 of salt and credential
+    concealed   bytea,                              -- for each NUL, 32 bytes: SHA-256 of salt and credential
     body        bytea compression lz4,
     body_sha256 bytea                 not null,
     bytes       bigint                not null,     -- what the row counts for
@@ -23,7 +23,7 @@ create table inboxd.quarantine_store (
     outcome     text check (outcome in ('stored', 'duplicate', 'refused')),  -- of the release; null: no daemon has tried yet
     result      text,                               -- of the release, for people
     settled_at  timestamptz,
-    event       bigint                              -- the stored event, or the one that it is a duplicate of
+    event       bigint                              -- the stored event, or the one that this is a duplicate of
 );
 alter table inboxd.quarantine_store alter column headers set compression lz4, alter column head set compression lz4;
 create index quarantine_provider on inboxd.quarantine_store (provider, id);
@@ -94,6 +94,52 @@ begin
     return n;
 end $$;
 
+-- For operators: wants a refused request in the inbox after all. Only marks it: a daemon, which has the secrets, verifies it
+-- again without regard to its time and stores it; `unverified`: whatever its signature. Harmless to repeat.
+create function inboxd.release(quarantine_id bigint, unverified boolean default false) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    q record;
+begin
+    select s.reason, s.outcome, s.result, s.event, s.released_at is not null as marked
+      into q from inboxd.quarantine_store s where s.id = quarantine_id for update;
+    if not found then
+        raise exception using errcode = 'no_data_found', message = format('there is no refused request %s', quarantine_id);
+    elsif q.reason = 'different duplicate' then
+        raise exception using errcode = 'object_not_in_prerequisite_state',
+            message = format('cannot release %s: it was verified, and its id is taken by event %s', quarantine_id, q.event),
+            hint = 'Compare the two; what has to be done is done in your own tables.';
+    elsif q.outcome in ('stored', 'duplicate') then
+        return format('%s was released before: %s', quarantine_id, q.result);
+    end if;
+    update inboxd.quarantine_store s
+       set released_at = now(), released_by = session_user, unverified = release.unverified,
+           outcome = null, result = null, settled_at = null
+     where s.id = quarantine_id;
+    insert into inboxd.audit (action, id, detail)
+    values (case when release.unverified then 'release unverified' else 'release' end, quarantine_id, q.reason);
+    return format('%s is marked, a daemon takes it from here', quarantine_id);
+end $$;
+
+-- For operators: forgets a refused request.
+create function inboxd.drop_quarantined(quarantine_id bigint, why text default null) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    delete from inboxd.quarantine_store q
+     where q.id = any (array(select s.id from inboxd.quarantine_store s where s.id = quarantine_id for update skip locked));
+    if not found then
+        if exists (select from inboxd.quarantine_store s where s.id = quarantine_id) then
+            raise exception using errcode = 'object_in_use',
+                message = format('cannot drop %s: a daemon is releasing it now', quarantine_id);
+        end if;
+        raise exception using errcode = 'no_data_found', message = format('there is no refused request %s', quarantine_id);
+    end if;
+    insert into inboxd.audit (action, id, detail) values ('drop_quarantined', quarantine_id, why);
+    return format('%s is dropped', quarantine_id);
+end $$;
+
+revoke execute on function inboxd.release(bigint, boolean), inboxd.drop_quarantined(bigint, text) from public;
+
 -- As before, with the new counters.
 create or replace function inboxd.fold_counters(retain interval default interval '400 days') returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -146,5 +192,6 @@ begin
     -- The exact heads and the hashes are the daemon's alone.
     if exists (select from pg_catalog.pg_roles r where r.rolname = 'inboxd_ops') then
         grant select on inboxd.quarantine to inboxd_ops;
+        grant execute on function inboxd.release(bigint, boolean), inboxd.drop_quarantined(bigint, text) to inboxd_ops;
     end if;
 end $$;

@@ -2,8 +2,13 @@
  * "query:NAME" are looked for there, wherever the grammar puts them. */
 #include "quarantine/conceal.h"
 
+#include <stdlib.h>
+
 #include "base/attr.h"
+#include "base/codec.h"
 #include "base/digest.h"
+#include "base/mem.h"
+#include "base/secret.h"
 #include "provider/headers.h"
 
 /* The next word of a setting; ptr NULL: none is left. */
@@ -54,16 +59,27 @@ bool conceal_parameter(const struct provider_config *provider, struct str name)
     return headers_are_secret(name);
 }
 
-struct str conceal_part(struct str value)
+/* Takes a prefix off; false: it is not there, or all there is. */
+static bool take_prefix(struct str *value, struct str prefix)
+{
+    if (prefix.len == 0 || value->len <= prefix.len ||
+        !str_equal_nocase((struct str){value->ptr, prefix.len}, prefix))
+        return false;
+    *value = str_trim((struct str){value->ptr + prefix.len, value->len - prefix.len});
+    return true;
+}
+
+struct str conceal_part(const struct provider_config *provider, struct str value)
 {
     static const struct str schemes[] = {{"Bearer ", 7}, {"Basic ", 6}, {"Token ", 6}};
+    struct str rest = provider->signature.text, word;
 
-    for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
-        struct str scheme = schemes[i];
-
-        if (value.len > scheme.len && str_equal_nocase((struct str){value.ptr, scheme.len}, scheme))
-            return str_trim((struct str){value.ptr + scheme.len, value.len - scheme.len});
-    }
+    while ((word = next_word(&rest)).ptr)
+        if (str_is(word, "prefix") && take_prefix(&value, next_word(&rest)))
+            return value;
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+        if (take_prefix(&value, schemes[i]))
+            break;
     return value;
 }
 
@@ -79,4 +95,39 @@ void conceal_hash(const unsigned char salt[static REFUSED_SALT_SIZE], struct str
     (void)digester_end(digester, digest);
     memcpy(hash, digest, REFUSED_HASH_SIZE);
     digester_free(digester);
+}
+
+static bool fits(const unsigned char salt[static REFUSED_SALT_SIZE],
+                 const unsigned char hash[static REFUSED_HASH_SIZE], struct str candidate)
+{
+    unsigned char other[REFUSED_HASH_SIZE];
+
+    conceal_hash(salt, candidate, other);
+    return digest_equal(hash, other, sizeof(other));
+}
+
+bool conceal_reveal(const struct provider_config *provider,
+                    const unsigned char salt[static REFUSED_SALT_SIZE],
+                    const unsigned char hash[static REFUSED_HASH_SIZE], struct buf *out)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < provider->secret_count && !found; i++) {
+        struct str secret = secret_reveal(provider->secrets[i]);
+        size_t size = CODEC_BASE64_SIZE(secret.len);
+        char *packed = mem_alloc(size);
+        struct str shown = secret;
+
+        codec_base64_encode(secret.ptr, secret.len, false, packed);
+        found = fits(salt, hash, secret);
+        if (!found) {
+            shown = str_from(packed);
+            found = fits(salt, hash, shown);
+        }
+        if (found)
+            buf_put_str(out, shown);
+        secret_wipe(packed, size);
+        free(packed);
+    }
+    return found;
 }

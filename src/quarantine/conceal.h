@@ -15,12 +15,19 @@
 bool conceal_header(const struct provider_config *provider, struct str name);
 bool conceal_parameter(const struct provider_config *provider, struct str name);
 
-/* The part of a header's value that is the credential: all, or what follows "Bearer " and the like.
- * Borrows from `value`. */
-struct str conceal_part(struct str value);
+/* The part of a header's value that is the credential: all, or what follows "Bearer " and the like,
+ * or a prefix that the provider's `signature` names. Borrows from `value`. */
+struct str conceal_part(const struct provider_config *provider, struct str value);
 
 /* SHA-256 of salt and credential. */
 void conceal_hash(const unsigned char salt[static REFUSED_SALT_SIZE], struct str credential,
                   unsigned char hash[static REFUSED_HASH_SIZE]);
+
+/* Which of today's secrets it was, as it stood in the request: the hash is compared with that of
+ * each secret, and of its base64 text (as `basic` shows it). Appends it to `out`; false, and nothing
+ * is appended: none of them. */
+bool conceal_reveal(const struct provider_config *provider,
+                    const unsigned char salt[static REFUSED_SALT_SIZE],
+                    const unsigned char hash[static REFUSED_HASH_SIZE], struct buf *out);
 
 #endif

@@ -77,6 +77,11 @@ static struct str salt_of(const struct refused *refused)
                : STR_NONE;
 }
 
+static struct str hashes_of(const struct refused *refused)
+{
+    return refused->hashes.len > 0 ? refused->hashes : STR_NONE;
+}
+
 static struct str body_of(const struct refused *refused)
 {
     return refused->body;
@@ -98,23 +103,6 @@ static void put_ages(struct db_args *args, const struct refused *list)
     db_args_array_begin(args, DB_FLOAT8);
     for (; list; list = list->next)
         db_args_element_float8(args, (double)(now - list->at_us) / 1e6);
-    db_args_array_end(args);
-}
-
-static void put_hash_counts(struct db_args *args, const struct refused *list)
-{
-    db_args_array_begin(args, DB_INT4);
-    for (; list; list = list->next)
-        db_args_element_int4(args, (int32_t)(list->hashes.len / REFUSED_HASH_SIZE));
-    db_args_array_end(args);
-}
-
-static void put_hashes(struct db_args *args, const struct refused *list)
-{
-    db_args_array_begin(args, DB_BYTEA);
-    for (; list; list = list->next)
-        for (size_t at = 0; at < list->hashes.len; at += REFUSED_HASH_SIZE)
-            db_args_element(args, (struct str){list->hashes.ptr + at, REFUSED_HASH_SIZE});
     db_args_array_end(args);
 }
 
@@ -151,11 +139,10 @@ static void put_rows(struct db_args *args, const struct refused *list)
     put_column(args, DB_TEXT, list, headers_of);
     put_column(args, DB_BYTEA, list, head_of);
     put_column(args, DB_BYTEA, list, salt_of);
-    put_hash_counts(args, list);
+    put_column(args, DB_BYTEA, list, hashes_of);
     put_column(args, DB_BYTEA, list, body_of);
     put_digests(args, list);
     put_sizes(args, list);
-    put_hashes(args, list);
 }
 
 /* ---- bounds ---- */

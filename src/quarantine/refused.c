@@ -137,7 +137,7 @@ static void put_header(struct draft *draft, const struct header *header, struct 
     if (!conceal_header(draft->provider, header->name)) {
         put_line(draft, header->value);
     } else {
-        part = conceal_part(header->value);
+        part = conceal_part(draft->provider, header->value);
         put_line(draft, (struct str){header->value.ptr, header->value.len - part.len});
         buf_put_char(&draft->head, '\0');
         put_hash(draft, part);
