@@ -4,7 +4,7 @@
 --   $6 body, $7 repaired JSON text (null: the body itself), $8 payload_repaired, $9 payload usable (false: payload
 --   stays null), $10 signature_verified, $11 source address (may be null), $12 class, $13 SHA-256 of the body,
 --   $14 lane (null: no order), $15 place of its id in $16 (1 to the number of elements), $16 ids
---   in ascending order (null: they are drawn here).
+--   in ascending order (null: they are drawn here), $17 when they were received, all of them (null: now).
 -- Returns a row an event: n (1 for the first), id (null: a duplicate), run_at (the same for all: lower the claim cursor
 -- to it). Key: ledger_pkey.
 -- The ids are drawn first, and given in the order received, so that what follows joins on a bigint and not on two texts;
@@ -17,8 +17,8 @@ with input as materialized (
       from unnest($1::text[], $2::text[], $3::text[], $12::text[], $13::bytea[], $14::text[], $15::bigint[])
            with ordinality as u (provider, event_id, event_type, class, body_sha256, lane, place, n)
 ), ledger as (
-    insert into inboxd.ledger (provider, event_id, id, body_sha256)
-    select provider, event_id, id, body_sha256 from input
+    insert into inboxd.ledger (provider, event_id, id, received_at, body_sha256)
+    select provider, event_id, id, coalesce($17::timestamptz, now()), body_sha256 from input
         on conflict (provider, event_id) do nothing
     returning id
 ), answer as materialized (
@@ -27,14 +27,15 @@ with input as materialized (
 ), event as (
     insert into inboxd.event_store (id, provider, event_id, event_type, ordering_key, received_at, headers, payload,
                                     payload_repaired, body, signature_verified, source_ip)
-    select s.id, s.provider, s.event_id, s.event_type, ($4::text[])[s.n], now(), (($5::text[])[s.n])::jsonb,
+    select s.id, s.provider, s.event_id, s.event_type, ($4::text[])[s.n], coalesce($17::timestamptz, now()),
+           (($5::text[])[s.n])::jsonb,
            case when ($9::boolean[])[s.n]
                 then coalesce(($7::text[])[s.n], convert_from(($6::bytea[])[s.n], 'UTF8'))::jsonb end,
            ($8::boolean[])[s.n], ($6::bytea[])[s.n], ($10::boolean[])[s.n], (($11::text[])[s.n])::inet
       from answer s where s.id is not null
 ), work as (
     insert into inboxd.work (id, provider, class, lane, event_type, received_at)
-    select id, provider, class, lane, event_type, now() from answer where id is not null
+    select id, provider, class, lane, event_type, coalesce($17::timestamptz, now()) from answer where id is not null
 ), counted as (
     insert into inboxd.counters (provider, minute, stored, duplicate)
     select provider, date_trunc('minute', now()), count(id), count(*) - count(id) from answer group by provider

@@ -30,6 +30,7 @@ struct event {
         document; /* JSON text for `payload` where it is not simply `body`; NULL: use the body */
     struct str headers;   /* JSON object text, names lower case */
     struct str source_ip; /* NULL: unknown */
+    int64_t received_at;  /* us since 2000, of what was kept before it is stored; 0: now */
     unsigned char body_sha256[EVENT_SHA256_SIZE];
     bool payload_repaired; /* `document` differs in content from what was sent */
     bool has_payload;      /* false: `payload` stays null (raw formats) */

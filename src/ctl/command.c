@@ -43,6 +43,9 @@ static const struct option_help quarantine_options[] = {
     {"list",
      "the newest first; --provider NAME, --reason TEXT, --since DURATION, --limit N, --json"},
     {"show ID", "everything about one; --body prints the bytes alone, --json"},
+    {"release ID...", "verify again with today's secrets and store; or --provider NAME --all"},
+    {"", "[--reason TEXT] [--since DURATION] [--unverified] [--wait DURATION]"},
+    {"drop ID...", "forget; or --provider NAME --all [--reason TEXT] [--since DURATION]"},
     {NULL, NULL}};
 
 static const struct option_help send_options[] = {
@@ -65,7 +68,8 @@ const struct command commands[] = {
     {"list", "", "list events", list_options, ctl_list},
     {"show", "ID", "everything about one event", show_options, ctl_show},
     {"replay", "ID...", "run done or dead events again", replay_options, ctl_replay},
-    {"quarantine", "ACTION", "look at what was refused", quarantine_options, ctl_quarantine},
+    {"quarantine", "ACTION", "look at what was refused, and release it", quarantine_options,
+     ctl_quarantine},
     {"send", "PROVIDER", "sign an event as the provider does, and post it", send_options, ctl_send},
     {NULL, NULL, NULL, NULL, NULL}};
 

@@ -1,4 +1,5 @@
-/* inboxctl quarantine list and show: what was refused and is kept. */
+/* inboxctl quarantine list and show: what was refused and is kept. Releasing and dropping it is in
+ * ctl_quarantine_release.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,39 +7,26 @@
 #include "base/buf.h"
 #include "ctl/commands.h"
 #include "ctl/options.h"
+#include "ctl/quarantine.h"
 #include "ctl/session.h"
 #include "ctl/table.h"
 
-#define NAME "quarantine"
+#define NAME QUARANTINE_NAME
 
 /* ---- list ---- */
-
-struct list_filter {
-    const char *provider, *reason;
-    int64_t since_ms, limit;
-    bool json;
-};
 
 static const char list_sql[] =
     "select id::text as n_id, date_trunc('second', received_at)::text as received, provider, "
     "reason,"
     "       coalesce(host(source_ip), '-') as \"from\", bytes::text as n_bytes, state, result"
-    "  from inboxd.quarantine"
-    " where ($1::text is null or provider = $1) and ($2::text is null or reason = replace($2, '-', "
-    "' '))"
-    "   and ($3::bigint is null or received_at > now() - $3 * interval '1 millisecond')"
-    " order by id desc limit $4";
+    "  from inboxd.quarantine where " QUARANTINE_FILTER " order by id desc limit $4";
 
 static const char list_json_sql[] =
     "select (to_jsonb(q) - 'body' - 'headers' || jsonb_build_object('body_sha256', "
     "encode(body_sha256, 'hex')))::text"
-    "  from inboxd.quarantine q"
-    " where ($1::text is null or provider = $1) and ($2::text is null or reason = replace($2, '-', "
-    "' '))"
-    "   and ($3::bigint is null or received_at > now() - $3 * interval '1 millisecond')"
-    " order by id desc limit $4";
+    "  from inboxd.quarantine q where " QUARANTINE_FILTER " order by id desc limit $4";
 
-static void put_filter(struct db_args *args, const struct list_filter *filter)
+void quarantine_put_filter(struct db_args *args, const struct quarantine_filter *filter)
 {
     db_args_text(args, str_from(filter->provider));
     db_args_text(args, str_from(filter->reason));
@@ -46,7 +34,6 @@ static void put_filter(struct db_args *args, const struct list_filter *filter)
         db_args_int8(args, filter->since_ms);
     else
         db_args_null(args, DB_INT8);
-    db_args_int8(args, filter->limit);
 }
 
 static void print_list(const struct db_result *rows, bool json, FILE *out)
@@ -60,18 +47,20 @@ static void print_list(const struct db_result *rows, bool json, FILE *out)
         table_print(rows, out);
 }
 
-static int run_list(struct db *db, const struct list_filter *filter, FILE *out)
+static int run_list(struct db *db, const struct quarantine_filter *filter, int64_t limit, bool json,
+                    FILE *out)
 {
     struct db_args *args = db_args_new();
     struct db_result *rows = NULL;
     struct err err = {0};
     int code = EXIT_DONE;
 
-    put_filter(args, filter);
-    if (db_run_text(db, filter->json ? list_json_sql : list_sql, args, &rows, &err) < 0)
+    quarantine_put_filter(args, filter);
+    db_args_int8(args, limit);
+    if (db_run_text(db, json ? list_json_sql : list_sql, args, &rows, &err) < 0)
         code = session_failed(NAME, db, &err);
     else
-        print_list(rows, filter->json, out);
+        print_list(rows, json, out);
     db_result_free(rows);
     db_args_free(args);
     return code;
@@ -79,12 +68,14 @@ static int run_list(struct db *db, const struct list_filter *filter, FILE *out)
 
 static int list(const struct context *context, int argc, char **argv)
 {
-    struct list_filter filter = {.since_ms = -1, .limit = 50};
+    struct quarantine_filter filter = {.since_ms = -1};
+    int64_t limit = 50;
+    bool json = false;
     const struct option_spec specs[] = {{"provider", OPTION_TEXT, {.text = &filter.provider}},
                                         {"reason", OPTION_TEXT, {.text = &filter.reason}},
                                         {"since", OPTION_DURATION, {.number = &filter.since_ms}},
-                                        {"limit", OPTION_COUNT, {.number = &filter.limit}},
-                                        {"json", OPTION_FLAG, {.flag = &filter.json}},
+                                        {"limit", OPTION_COUNT, {.number = &limit}},
+                                        {"json", OPTION_FLAG, {.flag = &json}},
                                         {0}};
     struct db *db;
     int words, code;
@@ -97,7 +88,7 @@ static int list(const struct context *context, int argc, char **argv)
     db = session_connect(context, false, &code);
     if (!db)
         return code;
-    code = run_list(db, &filter, context->out);
+    code = run_list(db, &filter, limit, json, context->out);
     db_free(db);
     return code;
 }
@@ -211,7 +202,10 @@ int ctl_quarantine(const struct context *context, int argc, char **argv)
     static const struct {
         const char *word;
         int (*run)(const struct context *context, int argc, char **argv);
-    } actions[] = {{"list", list}, {"show", show}};
+    } actions[] = {{"list", list},
+                   {"show", show},
+                   {"release", ctl_quarantine_release},
+                   {"drop", ctl_quarantine_drop}};
 
     if (argc > 1 && strcmp(argv[1], "--help") == 0) {
         command_print_help(command_find(NAME), context->out);
@@ -220,5 +214,5 @@ int ctl_quarantine(const struct context *context, int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < ARRAY_LEN(actions); i++)
         if (strcmp(argv[1], actions[i].word) == 0)
             return actions[i].run(context, argc - 1, argv + 1);
-    return command_usage(NAME, "wants list or show");
+    return command_usage(NAME, "wants list, show, release or drop");
 }

@@ -145,6 +145,16 @@ static void put_ids(const struct columns *columns, struct db_args *args,
     db_args_array_end(args);
 }
 
+/* Only what comes out of the quarantine has a time of its own, and it comes one request at a time.
+ */
+static void put_time(struct db_args *args, const struct event *event)
+{
+    if (event->received_at)
+        db_args_time(args, event->received_at);
+    else
+        db_args_null(args, DB_TIMESTAMPTZ);
+}
+
 void columns_put(const struct columns *columns, struct db_args *args, const struct batch_row *rows,
                  size_t n, const int64_t *ids)
 {
@@ -164,6 +174,7 @@ void columns_put(const struct columns *columns, struct db_args *args, const stru
     put_column(args, DB_BYTEA, rows, n, sha256_of);
     put_column(args, DB_TEXT, rows, n, lane_of);
     put_ids(columns, args, rows, n, ids);
+    put_time(args, &rows[0].item->event);
 }
 
 /* ---- lanes ---- */

@@ -24,8 +24,8 @@ void conceal_hash(const unsigned char salt[static REFUSED_SALT_SIZE], struct str
                   unsigned char hash[static REFUSED_HASH_SIZE]);
 
 /* Which of today's secrets it was, as it stood in the request: the hash is compared with that of
- * each secret, and of its base64 text (as `basic` shows it). Appends it to `out`; false, and nothing
- * is appended: none of them. */
+ * each secret, and of its base64 text (as `basic` shows it). Appends it to `out`; false, and
+ * nothing is appended: none of them. */
 bool conceal_reveal(const struct provider_config *provider,
                     const unsigned char salt[static REFUSED_SALT_SIZE],
                     const unsigned char hash[static REFUSED_HASH_SIZE], struct buf *out);

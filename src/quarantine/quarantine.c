@@ -14,6 +14,7 @@
 #include "quarantine/cap.h"
 #include "quarantine/keep.h"
 #include "quarantine/queue.h"
+#include "quarantine/release.h"
 
 #define MS ((int64_t)1000)
 #define SECOND_US (1000 * MS)
@@ -23,6 +24,7 @@
 #define BATCH_BYTES ((int64_t)1024 * 1024)
 #define BATCH_PAUSE_US (100 * MS)
 #define RETRY_US SECOND_US
+#define RELEASE_US (500 * MS) /* between two looks for what operators have marked */
 #define COUNT_US (5 * SECOND_US)
 #define STATEMENT_TIMEOUT_MS 20000
 #define FAREWELL_TIMEOUT_MS 1000
@@ -39,7 +41,9 @@ struct dropped {
 struct quarantine {
     struct db *db; /* the thread's, as what follows */
     struct keep *keep;
-    int64_t write_at_us, count_at_us, logged_us;
+    struct release *release;
+    const struct config *released_by; /* a reference: what `release` goes by */
+    int64_t write_at_us, count_at_us, release_at_us, logged_us;
 
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
@@ -137,11 +141,10 @@ static void free_list(struct refused *list)
     }
 }
 
-static void note_failure(struct quarantine *quarantine, const struct err *err)
+static void note_failure(struct quarantine *quarantine, const char *what, const struct err *err)
 {
     if (log_may_repeat(&quarantine->logged_us, LOG_INTERVAL_US))
-        log_event(LOG_WARN, "could not keep refused requests, trying again",
-                  F_TEXT("why", err->text));
+        log_event(LOG_WARN, what, F_TEXT("why", err->text));
 }
 
 /* A row that PostgreSQL does not take is found by writing them one at a time; it is dropped. */
@@ -184,7 +187,7 @@ static int write_batch(struct quarantine *quarantine)
         write_singly(quarantine, list);
         rc = 0;
     } else {
-        note_failure(quarantine, &err);
+        note_failure(quarantine, "could not keep refused requests, trying again", &err);
         pthread_mutex_lock(&quarantine->lock);
         queue_return(&quarantine->queue, list);
         pthread_mutex_unlock(&quarantine->lock);
@@ -235,6 +238,42 @@ static void write_dropped(struct quarantine *quarantine)
     db_args_free(args);
 }
 
+/* ---- releasing ---- */
+
+/* Goes by the newest configuration from here on. */
+static void follow_config(struct quarantine *quarantine)
+{
+    const struct config *config;
+
+    pthread_mutex_lock(&quarantine->lock);
+    config = config_ref(quarantine->config);
+    pthread_mutex_unlock(&quarantine->lock);
+    if (config == quarantine->released_by) {
+        config_unref(config);
+        return;
+    }
+    release_configure(quarantine->release, config);
+    config_unref(quarantine->released_by);
+    quarantine->released_by = config;
+}
+
+/* One of those that are marked. Returns when to come again. */
+static int64_t release_one(struct quarantine *quarantine)
+{
+    struct err err = {0};
+    int rc;
+
+    follow_config(quarantine);
+    if (db_connect(quarantine->db, &err) < 0)
+        return RETRY_US; /* the others say so */
+    rc = release_step(quarantine->release, &err);
+    if (rc == 0)
+        release_rest(quarantine->release);
+    if (rc < 0)
+        note_failure(quarantine, "could not release from the quarantine, trying again", &err);
+    return rc < 0 ? RETRY_US : rc > 0 ? 0 : RELEASE_US;
+}
+
 /* ---- the thread ---- */
 
 /* Sleeps until there is something to do; false: stopping. */
@@ -249,6 +288,8 @@ static bool wait_for_work(struct quarantine *quarantine)
 
         if (quarantine->count_at_us < at)
             at = quarantine->count_at_us;
+        if (quarantine->release_at_us < at)
+            at = quarantine->release_at_us;
         if (at <= clock_mono_us())
             break;
         until.tv_sec = at / SECOND_US;
@@ -293,6 +334,8 @@ static void *run(void *argument)
         if (clock_mono_us() >= quarantine->write_at_us)
             quarantine->write_at_us =
                 clock_mono_us() + (write_batch(quarantine) < 0 ? RETRY_US : BATCH_PAUSE_US);
+        if (clock_mono_us() >= quarantine->release_at_us)
+            quarantine->release_at_us = release_one(quarantine) + clock_mono_us();
         if (clock_mono_us() >= quarantine->count_at_us) {
             write_dropped(quarantine);
             quarantine->count_at_us = clock_mono_us() + COUNT_US;
@@ -316,6 +359,8 @@ struct quarantine *quarantine_new(const struct config *config)
     db_set_timeout(quarantine->db, STATEMENT_TIMEOUT_MS);
     quarantine->keep = keep_new(quarantine->db);
     quarantine->config = config_ref(config);
+    quarantine->released_by = config_ref(config);
+    quarantine->release = release_new(quarantine->db, config);
     quarantine->queue.rows_max = QUEUE_ROWS;
     quarantine->queue.bytes_max = QUEUE_BYTES;
     quarantine->cap = cap_new();
@@ -352,6 +397,8 @@ void quarantine_free(struct quarantine *quarantine)
     pthread_join(quarantine->thread, NULL);
     free_list(quarantine->queue.first);
     keep_free(quarantine->keep);
+    release_free(quarantine->release);
+    config_unref(quarantine->released_by);
     db_free(quarantine->db);
     cap_free(quarantine->cap);
     config_unref(quarantine->config);

@@ -2,6 +2,7 @@
  * the next hash. In the request line what is revealed is percent-encoded. */
 #include "quarantine/restore.h"
 
+#include "base/secret.h"
 #include "quarantine/conceal.h"
 #include "quarantine/refused.h"
 

@@ -4,6 +4,7 @@
 #define QUARANTINE_RESTORE_H
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "config/config.h"
 #include "core/request.h"
 

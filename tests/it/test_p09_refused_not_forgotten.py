@@ -2,10 +2,13 @@
 
 import base64
 import hashlib
+import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support import sign
+from it.working import wait_done
+from support import DONE, sign
 
 WRONG = {"X-Sig": "0" * 64}
 
@@ -115,3 +118,158 @@ def test_list_and_show(pg, inboxd):
     assert "invalid json" in daemon.ctl("quarantine", "show", number).stdout
     assert daemon.ctl("quarantine", "show", 999, check=False).returncode == 1
     assert daemon.ctl("quarantine", "list", "--limit", "many", check=False).returncode == 64
+
+
+# Releasing ----------------------------------------------------------------------------------------
+
+MISTAKEN = {"h": {"secret": "text:a-secret-that-was-mistyped"}}
+MENDED = {"h": {"secret": f"text:{sign.K0}"}}
+
+
+def release(pg, daemon, *args, code=0):
+    """The lines that an operator sees."""
+    done = daemon.ctl("--database", pg.conninfo("postgres"), "quarantine", "release", *args, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_wrong_secret_costs_nothing(pg, inboxd):
+    daemon = inboxd(providers=MISTAKEN)
+    bodies = [b'{"id":"e1","v":1}', b'{"id":"e2"}', b'{"id":"e1","v":1}']
+    for body in bodies:
+        assert daemon.post("h", body, sign.hmac_headers(body), sign=False).text == "bad signature"
+    assert daemon.post("h", b'{"id":"forged"}', WRONG, sign=False).text == "bad signature"
+    wait_kept(pg, 4)
+    ids = pg.column("select id from quarantine order by id")
+    pg.execute("update quarantine_store set received_at = received_at - interval '3 hours'")
+    came = pg.column("select received_at from quarantine order by id")
+    assert release(pg, daemon, ids[0], code=1) == [f"{ids[0]}: refused: bad signature"]
+    daemon.reconfigure(MENDED)
+    daemon.reload()
+    assert release(pg, daemon, "--provider", "h", "--all", "--reason", "bad signature", code=1) == [
+        f"{ids[0]}: stored as event 1", f"{ids[1]}: stored as event 2", f"{ids[2]}: duplicate of event 1",
+        f"{ids[3]}: refused: bad signature",
+    ]  # fmt: skip
+    pg.wait_until("select count(*) from t.effect", equals=2)
+    wait_done(pg)
+    assert pg.rows("select event_id, received_at, signature_verified, status from webhook_inbox order by id") == [
+        ("e1", came[0], True, DONE), ("e2", came[1], True, DONE),
+    ]  # fmt: skip
+    assert bytes(pg.value("select body from webhook_inbox where id = 1")) == bodies[0]
+    # What is in the inbox need not be kept twice; what was refused again is there for another try.
+    assert kept(pg, "state, event, body is null, released_by") == [
+        ("stored", 1, True, "postgres"), ("stored", 2, True, "postgres"), ("duplicate", 1, True, "postgres"),
+        ("refused", None, False, "postgres"),
+    ]  # fmt: skip
+    assert release(pg, daemon, ids[0], ids[2]) == [f"{ids[0]}: stored as event 1", f"{ids[2]}: duplicate of event 1"]
+    assert release(pg, daemon, "--unverified", ids[3]) == [f"{ids[3]}: stored as event {pg.value('select max(id) from ledger')}"]
+    assert pg.rows("select event_id, signature_verified from webhook_inbox order by id desc limit 1") == [("forged", False)]
+    pg.wait_until("select count(*) from t.effect", equals=3)
+    assert pg.column("select action from audit order by at") == ["release"] * 5 + ["release unverified"]
+
+
+def test_what_was_stale_is_released_with_its_own_time(pg, inboxd):
+    daemon = inboxd()
+    body = b'{"id":"evt_1","type":"a.b"}'
+    assert daemon.post("s", body, sign.stripe_headers(body, t=1000000000), sign=False).text == "stale timestamp"
+    forged = sign.stripe_headers(body, sign.K0, 1000000000)
+    assert daemon.post("s", body, forged, sign=False).text == "bad signature"
+    wait_kept(pg, 2)
+    first, second = pg.column("select id from quarantine order by id")
+    assert release(pg, daemon, first, second, code=1) == [
+        f"{first}: stored as event 1", f"{second}: refused: bad signature",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("shown", ["header", "prefix", "query", "basic"])
+def test_a_credential_is_compared_by_its_hash(pg, inboxd, shown):
+    right, old = "today's token+with odd&characters", "yesterday's-token-0000"
+    keys = {"verify": "token", "event_id": "body:/id", "on": "sql:t.ok"}
+    basic = base64.b64encode(f"user:{right}".encode()).decode()
+    headers, query, settings = {
+        "header": ({"X-Gitlab-Token": right}, "", {"signature": "header:X-Gitlab-Token"}),
+        "prefix": ({"X-Acme": f"key {right}"}, "", {"signature": "header:X-Acme prefix Key"}),
+        "query": ({}, f"?a=1&t={urllib.parse.quote_plus(right)}", {"signature": "query:t"}),
+        "basic": ({"Authorization": f"Basic {basic}"}, "", {"verify": "basic", "secret": f"text:user:{old}"}),
+    }[shown]
+    daemon = inboxd(providers={"p": {**keys, "secret": f"text:{old}", **settings}})
+    assert daemon.post("p", b'{"id":"e1"}', headers, sign=False, query=query).text == "bad signature"
+    wait_kept(pg, 1)
+    assert right not in pg.value("select q::text || encode(q.head, 'escape') from quarantine_store q")
+    number = pg.value("select id from quarantine")
+    assert release(pg, daemon, number, code=1) == [
+        f"{number}: refused: bad signature (it showed a credential that is none of today's secrets)"
+    ]
+    secret = f"user:{right}" if shown == "basic" else right
+    daemon.reconfigure({"p": {"secret": f'"text:{secret}"'}})
+    daemon.reload()
+    assert release(pg, daemon, number) == [f"{number}: stored as event 1"]
+    assert pg.rows("select event_id, signature_verified from webhook_inbox") == [("e1", True)]
+    assert right not in pg.value("select string_agg(headers::text, '') from event_store")
+
+
+def test_what_cannot_be_read_is_released_once_the_configuration_can_read_it(pg, inboxd):
+    daemon = inboxd()
+    daemon.post("h", b'{"other":"e1"}')
+    daemon.post("h", b"\xffnot json")
+    wait_kept(pg, 2)
+    first, second = pg.column("select id from quarantine order by id")
+    daemon.reconfigure({"h": {"event_id": "body:/other", "key": None}})
+    daemon.reload()
+    assert release(pg, daemon, first, second, code=1) == [
+        f"{first}: stored as event 1", f"{second}: refused: invalid json",
+    ]  # fmt: skip
+    assert bytes(pg.value("select body from quarantine where id = %s", second)) == b"\xffnot json"
+
+
+def test_two_daemons_and_two_operators_release_once(pg, inboxd):
+    daemon = inboxd(providers=MISTAKEN)
+    bodies = [f'{{"id":"e{n}"}}'.encode() for n in range(40)]
+    for body in bodies:
+        daemon.post("h", body, sign.hmac_headers(body), sign=False)
+    wait_kept(pg, len(bodies))
+    daemon.reconfigure(MENDED)
+    daemon.reload()
+    other = inboxd()
+    with ThreadPoolExecutor(2) as pool:
+        work = [pool.submit(release, pg, one, "--provider", "h", "--all") for one in (daemon, other)]
+        lines = [line for one in work for line in one.result()]
+    assert len([line for line in lines if "stored as event" in line]) >= len(bodies)
+    assert pg.value("select count(*) from ledger") == len(bodies)
+    wait_done(pg)
+    assert pg.rows("select count(*), count(distinct event_id) from t.effect") == [(len(bodies),) * 2]
+
+
+def test_a_daemon_that_dies_in_a_release_leaves_it_to_the_next(pg, inboxd):
+    daemon = inboxd(providers=MISTAKEN)
+    body = b'{"id":"e1"}'
+    daemon.post("h", body, sign.hmac_headers(body), sign=False)
+    wait_kept(pg, 1)
+    number = pg.value("select id from quarantine")
+    daemon.terminate()
+    pg.value("select release(%s)", number)
+    dying = inboxd(faults="quarantine.before_settle=kill")
+    dying.wait_killed()
+    assert pg.rows("select state from quarantine") == [("marked",)]
+    other = inboxd()
+    pg.wait_until("select state from quarantine", equals="duplicate")
+    assert release(pg, other, number) == [f"{number}: duplicate of event 1"]
+    wait_done(pg)
+    assert pg.value("select count(*) from t.effect") == 1
+
+
+def test_nobody_there_to_release(pg, inboxd):
+    daemon = inboxd(providers=MISTAKEN)
+    daemon.post("h", b"{}", WRONG, sign=False)
+    wait_kept(pg, 1)
+    daemon.terminate()
+    number = pg.value("select id from quarantine")
+    assert release(pg, daemon, number, "--wait", "200ms", code=69) == []
+    assert kept(pg, "state") == [("marked",)]
+    assert release(pg, daemon, 4711, code=1) == []
+    assert release(pg, daemon, code=64) == release(pg, daemon, "--all", code=64) == release(pg, daemon, "x", code=64) == []
+    done = daemon.ctl("--database", pg.conninfo("postgres"), "quarantine", "drop", "--provider", "h", "--all")
+    assert done.stdout == f"{number} is dropped\n"
+    assert kept(pg) == []
+    # The daemon's own role may not decide such things.
+    assert "permission denied" in daemon.ctl("quarantine", "release", "1", check=False).stderr
