@@ -22,6 +22,7 @@
 #include "db/migrate.h"
 #include "http/server.h"
 #include "inbox/keeper.h"
+#include "inbox/vault.h"
 #include "inbox/writer.h"
 #include "ingest/ingest.h"
 #include "loop/loop.h"
@@ -49,6 +50,9 @@ struct daemon {
     struct writer *writer; /* the same */
     struct keeper *keeper; /* the same */
     struct quarantine *quarantine;
+    struct vault *vault; /* the same, where there is a capture_key */
+    struct secret *vault_key;
+    struct accepted_secrets *accepted; /* what it said last; NULL: nothing yet */
     struct loop_signal *on_term, *on_int, *on_hup;
     struct loop_timer *watchdog, *drain;
     int exit_code;
@@ -110,6 +114,68 @@ static void set_keeper(struct daemon *daemon)
     free(names);
 }
 
+static void log_mistakes(const struct mistakes *mistakes)
+{
+    for (size_t i = 0; i < mistakes_count(mistakes); i++) {
+        const struct mistake *mistake = mistakes_get(mistakes, i);
+
+        log_event(mistake->warning ? LOG_WARN : LOG_ERROR,
+                  mistake->warning ? "configuration warning" : "configuration mistake",
+                  F_TEXT("file", mistake->file), F_NUM("line", mistake->line),
+                  F_TEXT("what", mistake->text));
+    }
+}
+
+/* Compiles the configuration anew with these secrets, which are taken; NULL: not known. */
+static void set_accepted(struct daemon *daemon, struct accepted_secrets *secrets)
+{
+    struct mistakes *mistakes = mistakes_new();
+    struct snapshot *snapshot = snapshot_new(daemon->config, secrets, mistakes);
+
+    if (snapshot)
+        ingest_reload(daemon->ingest, snapshot);
+    else
+        log_mistakes(mistakes);
+    snapshot_unref(snapshot);
+    mistakes_free(mistakes);
+    accepted_secrets_free(daemon->accepted);
+    daemon->accepted = secrets;
+}
+
+static void on_secrets(void *argument, struct accepted_secrets *secrets)
+{
+    log_event(LOG_INFO, "secrets from handshakes are in force", F_NUM("accepted", secrets->count));
+    set_accepted(argument, secrets);
+}
+
+static bool same_secret(const struct secret *a, const struct secret *b)
+{
+    return a && b ? str_equal(secret_reveal(a), secret_reveal(b)) : a == b;
+}
+
+/* Starts the vault, or stops it, as the configuration has it now. */
+static void set_vault(struct daemon *daemon)
+{
+    struct secret *key = daemon->config->capture_key;
+
+    if (same_secret(key, daemon->vault_key))
+        return;
+    ingest_set_vault(daemon->ingest, NULL);
+    vault_free(daemon->vault);
+    secret_unref(daemon->vault_key);
+    daemon->vault = NULL;
+    daemon->vault_key = key ? secret_ref(key) : NULL;
+    set_accepted(daemon, NULL);
+    if (!key)
+        return;
+    daemon->vault = vault_new(&(struct vault_options){.conninfo = daemon->config->database.ptr,
+                                                      .key = key,
+                                                      .loop = daemon->loop,
+                                                      .changed = on_secrets,
+                                                      .argument = daemon});
+    ingest_set_vault(daemon->ingest, daemon->vault);
+}
+
 /* From here on events are taken and worked on. */
 static void start_work(struct daemon *daemon)
 {
@@ -127,6 +193,7 @@ static void start_work(struct daemon *daemon)
         .stored_argument = daemon->pool,
     });
     set_keeper(daemon);
+    set_vault(daemon);
     ingest_set_inbox(daemon->ingest, daemon->writer, daemon->keeper);
     notify_status("accepting events for %zu providers", config->provider_count);
     log_event(LOG_INFO, "ready", F_NUM("providers", config->provider_count),
@@ -293,24 +360,12 @@ static void on_stop_signal(void *argument)
 
 /* ---- the configuration ---- */
 
-static void log_mistakes(const struct mistakes *mistakes)
-{
-    for (size_t i = 0; i < mistakes_count(mistakes); i++) {
-        const struct mistake *mistake = mistakes_get(mistakes, i);
-
-        log_event(mistake->warning ? LOG_WARN : LOG_ERROR,
-                  mistake->warning ? "configuration warning" : "configuration mistake",
-                  F_TEXT("file", mistake->file), F_NUM("line", mistake->line),
-                  F_TEXT("what", mistake->text));
-    }
-}
-
 /* Reads and compiles; NULL, with every mistake logged, when the file cannot be used. */
-static struct snapshot *read_config(const char *path)
+static struct snapshot *read_config(const char *path, const struct accepted_secrets *accepted)
 {
     struct mistakes *mistakes = mistakes_new();
     struct config *config = config_read(path, mistakes);
-    struct snapshot *snapshot = config ? snapshot_new(config, mistakes) : NULL;
+    struct snapshot *snapshot = config ? snapshot_new(config, accepted, mistakes) : NULL;
 
     log_mistakes(mistakes);
     mistakes_free(mistakes);
@@ -336,7 +391,7 @@ static void on_reload(void *argument)
     if (daemon->stopping)
         return;
     notify_reloading();
-    snapshot = read_config(daemon->config_path);
+    snapshot = read_config(daemon->config_path, daemon->accepted);
     if (snapshot) {
         struct config *old = daemon->config;
 
@@ -347,6 +402,7 @@ static void on_reload(void *argument)
         if (daemon->pool) {
             pool_reload(daemon->pool, daemon->config);
             set_keeper(daemon);
+            set_vault(daemon);
         }
         quarantine_configure(daemon->quarantine, daemon->config);
         log_event(LOG_INFO, "configuration reloaded",
@@ -447,6 +503,9 @@ static void release(struct daemon *daemon)
     ingest_flush(daemon->ingest);
     keeper_free(daemon->keeper);
     quarantine_free(daemon->quarantine);
+    vault_free(daemon->vault);
+    secret_unref(daemon->vault_key);
+    accepted_secrets_free(daemon->accepted);
     http_server_free(daemon->server);
     ingest_free(daemon->ingest);
     loop_timer_free(daemon->watchdog);
@@ -464,7 +523,7 @@ static void release(struct daemon *daemon)
 static int serve(const char *config_path)
 {
     struct daemon daemon = {.config_path = config_path, .started_us = clock_mono_us()};
-    struct snapshot *snapshot = read_config(config_path);
+    struct snapshot *snapshot = read_config(config_path, NULL);
     struct ingest_counts counts = {0};
     bool served = false;
 
@@ -522,7 +581,7 @@ static void usage(FILE *out)
 
 static int check_only(const char *config_path)
 {
-    struct snapshot *snapshot = read_config(config_path);
+    struct snapshot *snapshot = read_config(config_path, NULL);
     int rc = snapshot ? EXIT_SUCCESS : EX_CONFIG;
 
     snapshot_unref(snapshot);

@@ -273,6 +273,21 @@ static void check_required(const struct check *check)
         missing(check, "plain on", "what to do with an event, such as on = sql:SCHEMA.FUNCTION");
 }
 
+/* One that a handshake hands over comes later, where it can be kept. */
+static void check_no_secret(const struct check *check)
+{
+    const struct build *build = check->build;
+    const struct provider_config *provider = check->provider;
+
+    if (!provider->captures_secret)
+        missing(check, "secret", "secret = file:/PATH, env:NAME or credential:NAME");
+    else if (!build->config->capture_key && !build->without_secrets)
+        mistakes_warn(build->mistakes, build->file, check->section->line,
+                      "[provider %.*s] has no secret and cannot get one: every request is refused; "
+                      "write capture_key = file:/PATH in [inboxd], or secret = file:/PATH",
+                      STR_ARG(provider->name));
+}
+
 static void check_secrets(const struct check *check)
 {
     const struct provider_config *provider = check->provider;
@@ -284,7 +299,7 @@ static void check_secrets(const struct check *check)
         mistakes_warn(check->build->mistakes, first->file, first->line,
                       "secret: with verify = none it is not used");
     if (!none && provider->verify.text.ptr && !attempted(check, "secret"))
-        missing(check, "secret", "secret = file:/PATH, env:NAME or credential:NAME");
+        check_no_secret(check);
     if (provider->secret_count > SECRETS_MAX)
         mistakes_add(check->build->mistakes, provider->secret_settings[SECRETS_MAX].file,
                      provider->secret_settings[SECRETS_MAX].line,
@@ -409,6 +424,7 @@ void build_provider(const struct build *build, const struct section *section,
         read_secrets(&check, "secret", &provider->secrets, &provider->secret_settings);
     provider->handshake_token_count =
         read_secrets(&check, "handshake_token", &provider->handshake_tokens, NULL);
+    provider->captures_secret = value_captures(provider->handshake.text);
     read_routes(&check);
     check_secrets(&check);
     check_url(&check);

@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/seal.h"
 #include "config/build.h"
 #include "config/ini.h"
+#include "config/secret_source.h"
 #include "config/value.h"
 
 struct snapshot {
@@ -30,6 +32,7 @@ static void snapshot_free(struct snapshot *snapshot)
         for (size_t k = 0; k < provider->handshake_token_count; k++)
             secret_unref(provider->handshake_tokens[k]);
     }
+    secret_unref(snapshot->config.capture_key);
     arena_free(snapshot->arena);
     free(snapshot);
 }
@@ -123,6 +126,23 @@ static void read_listens(const struct build *build, const struct section *sectio
         add_listen(build, &fallback, lines);
 }
 
+static void read_capture_key(const struct build *build, const struct entry *entry)
+{
+    struct secret *text;
+
+    if (build->without_secrets)
+        return;
+    text = secret_source_read(entry->value, entry->file, entry->line, build->mistakes);
+    if (!text)
+        return;
+    build->config->capture_key = seal_key(secret_reveal(text));
+    if (!build->config->capture_key)
+        mistakes_add(build->mistakes, entry->file, entry->line,
+                     "capture_key: this is not a key of 32 bytes; write 64 hexadecimal digits into "
+                     "it, such as openssl rand -hex 32 makes");
+    secret_unref(text);
+}
+
 static void build_general(const struct build *build, const struct section *section)
 {
     for (size_t i = 0; i < key_count; i++) {
@@ -133,6 +153,8 @@ static void build_general(const struct build *build, const struct section *secti
             continue;
         if (key->type == KEY_ADDRESS)
             read_listens(build, section, key);
+        else if (key->type == KEY_SECRET && entry)
+            read_capture_key(build, entry);
         else if (entry)
             build_member(build, entry, build->config);
         else

@@ -94,6 +94,7 @@ struct provider_config {
     /* How the provider proves the endpoint: handshakes, separated by commas; src/handshake compiles
      * them. */
     struct setting handshake;
+    bool captures_secret; /* one of them hands the secret over, which a person accepts */
     struct secret **handshake_tokens; /* what `hub` compares; any may match */
     size_t handshake_token_count;
 
@@ -136,6 +137,7 @@ struct config {
     int64_t retain_ms, retain_ids_ms;
     int queue_max; /* most requests that wait for a writer */
     int64_t queue_max_bytes;
+    struct secret *capture_key; /* of base/seal.h; NULL: secrets are not captured */
     enum log_format log_format;
     enum log_level log_level;
     struct provider_config *providers; /* sorted by name (bytes) */

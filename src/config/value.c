@@ -447,3 +447,42 @@ int value_tolerance(const struct key *key, struct str text, struct tolerance *to
     *tolerance = read;
     return 0;
 }
+
+static bool ends_word(char c)
+{
+    return c == ' ' || c == '\t' || c == ',';
+}
+
+/* Counts the words of the text up to the next comma; *first is the first one. */
+static size_t count_words(struct str *rest, struct str *first)
+{
+    size_t words = 0;
+
+    *first = STR_NONE;
+    while (rest->len > 0 && rest->ptr[0] != ',') {
+        size_t len = 0;
+
+        while (len < rest->len && !ends_word(rest->ptr[len]))
+            len++;
+        if (len > 0 && words++ == 0)
+            *first = (struct str){rest->ptr, len};
+        len += len == 0;
+        *rest = (struct str){rest->ptr + len, rest->len - len};
+    }
+    if (rest->len > 0)
+        *rest = (struct str){rest->ptr + 1, rest->len - 1};
+    return words;
+}
+
+bool value_captures(struct str handshakes)
+{
+    bool captures = false;
+
+    while (handshakes.len > 0) {
+        struct str name;
+        size_t words = count_words(&handshakes, &name);
+
+        captures |= str_is(name, "token-capture") || (str_is(name, "header-echo") && words < 3);
+    }
+    return captures;
+}

@@ -47,4 +47,8 @@ void value_format(enum key_type type, int64_t value, char text[static VALUE_TEXT
 /* The text in quotes, cut where it is long, for messages. */
 void value_show(struct str text, char shown[static VALUE_SHOWN_SIZE]);
 
+/* Whether a list of handshakes, as written, has one that hands the provider's secret over:
+ * token-capture, or header-echo without a name for the answer. */
+bool value_captures(struct str handshakes);
+
 #endif

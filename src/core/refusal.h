@@ -21,6 +21,8 @@ enum refusal {
     REFUSAL_STALE_TIMESTAMP,      /* 401 */
     REFUSAL_ADDRESS_NOT_ALLOWED,  /* 403 */
     REFUSAL_WRONG_VERIFY_TOKEN,   /* 403 */
+    REFUSAL_SECRET_NOT_EXPECTED,  /* 403: a handshake's secret, and there is one already */
+    REFUSAL_SECRET_NOT_KEPT,      /* 403: a handshake's secret, and no key to keep it with */
     REFUSAL_UNKNOWN_PROVIDER,     /* 404 */
     REFUSAL_NOT_FOUND,            /* 404 */
     REFUSAL_METHOD_NOT_ALLOWED,   /* 405 with Allow */

@@ -48,6 +48,14 @@ static const struct option_help quarantine_options[] = {
     {"drop ID...", "forget; or --provider NAME --all [--reason TEXT] [--since DURATION]"},
     {NULL, NULL}};
 
+static const struct option_help secrets_options[] = {
+    {"list", "those that wait or are accepted; the default"},
+    {"show ID", "print the secret; needs the configuration's capture_key"},
+    {"accept ID...", "it verifies its provider's requests from now on"},
+    {"reject ID...", "forget it; another may be handed over then"},
+    {"--all", "with list: the rejected ones too"},
+    {NULL, NULL}};
+
 static const struct option_help send_options[] = {
     {"--event FILE", "the body to send (default: a sample of the provider's kind with a new id)"},
     {"--count N", "send N events, each with an id of its own (default 1)"},
@@ -70,6 +78,8 @@ const struct command commands[] = {
     {"replay", "ID...", "run done or dead events again", replay_options, ctl_replay},
     {"quarantine", "ACTION", "look at what was refused, and release it", quarantine_options,
      ctl_quarantine},
+    {"secrets", "[WHAT]", "what providers have handed over: list, show, accept, reject",
+     secrets_options, ctl_secrets},
     {"send", "PROVIDER", "sign an event as the provider does, and post it", send_options, ctl_send},
     {NULL, NULL, NULL, NULL, NULL}};
 

@@ -14,6 +14,7 @@ int ctl_list(const struct context *context, int argc, char **argv);
 int ctl_show(const struct context *context, int argc, char **argv);
 int ctl_replay(const struct context *context, int argc, char **argv);
 int ctl_quarantine(const struct context *context, int argc, char **argv);
+int ctl_secrets(const struct context *context, int argc, char **argv);
 int ctl_send(const struct context *context, int argc, char **argv);
 
 #endif

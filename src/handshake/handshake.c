@@ -22,6 +22,9 @@ static const struct handshake_kind kinds[] = {
     {.name = "echo-query", .methods = METHOD_GET, .words_max = 1, .words = "the parameter's name",
      .answer = answer_echo_query},
     {.name = "head-ok", .methods = METHOD_HEAD, .answer = answer_head_ok},
+    {.name = "header-echo", .methods = METHOD_POST, .stages = BEFORE, .words_max = 2,
+     .words = "the header's name, and the answer's", .fits = fits_header_echo,
+     .needs = NEEDS_RAW, .answer = answer_header_echo},
     {.name = "hub", .methods = METHOD_GET, .needs = NEEDS_TOKEN, .words_max = 1, .words = "json",
      .fits = fits_hub, .answer = answer_hub},
     {.name = "json-challenge", .methods = METHOD_POST, .stages = BEFORE | AFTER, .reads_body = true,
@@ -32,6 +35,8 @@ static const struct handshake_kind kinds[] = {
      .answer = answer_ping_pong},
     {.name = "sns-confirm", .methods = METHOD_POST, .stages = AFTER, .reads_body = true,
      .answer = answer_sns_confirm},
+    {.name = "token-capture", .methods = METHOD_POST, .stages = BEFORE, .reads_body = true,
+     .needs = NEEDS_RAW, .answer = answer_token_capture},
     {.name = "unsigned-ping", .methods = METHOD_POST, .stages = BEFORE, .words_max = 1,
      .words = "the form field's name", .answer = answer_unsigned_ping},
     {.name = "validation-token", .methods = METHOD_GET | METHOD_POST, .stages = BEFORE,
@@ -41,11 +46,17 @@ static const struct handshake_kind kinds[] = {
 };
 /* clang-format on */
 
+/* clang-format off */
 static const struct str pointers[MEMBER_COUNT] = {
-    [MEMBER_TYPE] = {"/type", 5},     [MEMBER_CHALLENGE] = {"/challenge", 10},
-    [MEMBER_EVENT] = {"/event", 6},   [MEMBER_PLAIN_TOKEN] = {"/payload/plainToken", 19},
-    [MEMBER_SNS_TYPE] = {"/Type", 5}, [MEMBER_SNS_URL] = {"/SubscribeURL", 13},
+    [MEMBER_TYPE] = {"/type", 5},
+    [MEMBER_CHALLENGE] = {"/challenge", 10},
+    [MEMBER_EVENT] = {"/event", 6},
+    [MEMBER_PLAIN_TOKEN] = {"/payload/plainToken", 19},
+    [MEMBER_SNS_TYPE] = {"/Type", 5},
+    [MEMBER_SNS_URL] = {"/SubscribeURL", 13},
+    [MEMBER_VERIFICATION] = {"/verification_token", 19},
 };
+/* clang-format on */
 
 struct handshakes {
     struct arena *arena;
@@ -123,13 +134,13 @@ static struct str next_word(struct str *rest)
 static void check_needs(struct compiler *compiler, const struct handshake_kind *kind)
 {
     const struct provider_config *config = compiler->config;
+    bool raw = !config->secret_encoding.text.ptr || str_is(config->secret_encoding.text, "raw");
 
     if ((kind->needs & NEEDS_TOKEN) && config->handshake_token_count == 0)
         mistake(compiler, "%s compares a token; write handshake_token = file:/PATH", kind->name);
     if ((kind->needs & NEEDS_SECRET) && config->secret_count == 0)
         mistake(compiler, "%s answers with a digest; write secret = file:/PATH", kind->name);
-    if ((kind->needs & NEEDS_SECRET) && config->secret_encoding.text.ptr &&
-        !str_is(config->secret_encoding.text, "raw"))
+    if ((kind->needs & (NEEDS_SECRET | NEEDS_RAW)) && !raw)
         mistake(compiler, "%s uses the secret as it is; write secret_encoding = raw", kind->name);
 }
 

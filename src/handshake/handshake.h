@@ -43,7 +43,8 @@ struct handshake_reply {
     struct str body;
     struct header headers[HANDSHAKE_HEADERS_MAX];
     size_t header_count;
-    struct str visit; /* an address that a person has to open to complete it; ptr NULL: none */
+    struct str capture; /* a secret that has to be kept before the answer leaves; ptr NULL: none */
+    struct str visit;   /* an address that a person has to open to complete it; ptr NULL: none */
 };
 
 /* Whether the request is a handshake; then *reply is set, and borrows from request and arena. The

@@ -17,12 +17,13 @@ struct handshake;
 
 /* The members of a body that handshakes read. */
 enum member {
-    MEMBER_TYPE,        /* /type */
-    MEMBER_CHALLENGE,   /* /challenge */
-    MEMBER_EVENT,       /* /event */
-    MEMBER_PLAIN_TOKEN, /* /payload/plainToken */
-    MEMBER_SNS_TYPE,    /* /Type */
-    MEMBER_SNS_URL,     /* /SubscribeURL */
+    MEMBER_TYPE,         /* /type */
+    MEMBER_CHALLENGE,    /* /challenge */
+    MEMBER_EVENT,        /* /event */
+    MEMBER_PLAIN_TOKEN,  /* /payload/plainToken */
+    MEMBER_SNS_TYPE,     /* /Type */
+    MEMBER_SNS_URL,      /* /SubscribeURL */
+    MEMBER_VERIFICATION, /* /verification_token */
     MEMBER_COUNT,
 };
 
@@ -41,6 +42,7 @@ struct handshake_call {
 enum handshake_needs {
     NEEDS_SECRET = 1, /* `secret`, used as it is */
     NEEDS_TOKEN = 2,  /* `handshake_token` */
+    NEEDS_RAW = 4,    /* a secret that is used as it is, once there is one */
 };
 
 struct handshake_kind {
@@ -63,6 +65,10 @@ struct handshake {
     struct str words[HANDSHAKE_WORDS_MAX];
     size_t word_count;
 };
+
+/* Longest and shortest secret that is captured. */
+#define CAPTURED_MIN 8
+#define CAPTURED_MAX 512
 
 /* Ways to answer; all return true. */
 bool reply_refuse(const struct handshake_call *call, enum refusal refusal);
@@ -98,6 +104,10 @@ bool fits_hub(const struct handshake *handshake);
 bool answer_head_ok(const struct handshake_call *call);
 bool answer_options(const struct handshake_call *call);
 bool answer_unsigned_ping(const struct handshake_call *call);
+/* capture.c */
+bool answer_header_echo(const struct handshake_call *call);
+bool fits_header_echo(const struct handshake *handshake);
+bool answer_token_capture(const struct handshake_call *call);
 /* message.c */
 bool answer_json_challenge(const struct handshake_call *call);
 bool fits_json_challenge(const struct handshake *handshake);

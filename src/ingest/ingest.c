@@ -24,7 +24,9 @@
 struct intake {
     struct store_item item; /* first: what the writer sees */
     struct http_request *request;
-    struct request view; /* the same as providers see it */
+    struct request view;           /* the same as providers see it */
+    struct vault_item capture;     /* of a handshake that hands a secret over */
+    struct handshake_reply *reply; /* its answer, once the secret is kept */
     struct ingest *ingest;
     struct snapshot *snapshot; /* a reference */
     size_t provider;           /* index */
@@ -39,6 +41,7 @@ struct ingest {
     struct writer *writer;
     struct keeper *keeper;
     struct quarantine *quarantine;
+    struct vault *vault;
     struct http_answer *refusals[REFUSAL_COUNT];
     struct http_answer *stored, *duplicate;
     struct intake *first, *last; /* parked */
@@ -228,6 +231,7 @@ static void on_sweep(void *argument)
         if (intake->deadline_us > now)
             continue;
         __atomic_store_n(&intake->item.abandoned, true, __ATOMIC_RELAXED);
+        __atomic_store_n(&intake->capture.abandoned, true, __ATOMIC_RELAXED);
         unlist(intake);
         refuse(intake, REFUSAL_TRY_AGAIN);
     }
@@ -253,6 +257,79 @@ static void answer_handshake(struct intake *intake, const struct handshake_reply
                                                   .header_count = reply->header_count}));
 }
 
+/* Waits for another thread: the request is held until that gives it back, and answered by the
+ * sweep where that takes too long. */
+static void park(struct intake *intake)
+{
+    struct ingest *ingest = intake->ingest;
+
+    http_request_hold(intake->request);
+    intake->deadline_us =
+        clock_mono_us() +
+        intake->snapshot->config->providers[intake->provider].ack_timeout_ms * 1000;
+    intake->listed = true;
+    intake->next = NULL;
+    intake->prev = ingest->last;
+    *(ingest->last ? &ingest->last->next : &ingest->first) = intake;
+    ingest->last = intake;
+}
+
+/* The vault gives the secret back. */
+static void on_captured(struct vault_item *item)
+{
+    struct intake *intake = item->owner;
+
+    if (item->result == VAULT_CAPTURED)
+        log_event(LOG_WARN,
+                  "a handshake has handed a secret over, which verifies nothing until a person "
+                  "accepts it: inboxctl secrets list",
+                  F_STR("provider", item->provider), F_STR("source_ip", item->source_ip));
+    if (intake->listed) { /* else the sweep has answered */
+        unlist(intake);
+        switch (item->result) {
+        case VAULT_CAPTURED:
+        case VAULT_SAME:
+            answer_handshake(intake, intake->reply);
+            break;
+        case VAULT_TAKEN:
+            refuse(intake, REFUSAL_SECRET_NOT_EXPECTED);
+            break;
+        case VAULT_UNAVAILABLE:
+            refuse(intake, REFUSAL_TRY_AGAIN);
+            break;
+        }
+    }
+    http_request_drop(intake->request);
+}
+
+/* The answer to a handshake that hands a secret over leaves once that is kept; only while the
+ * provider has none. */
+static void capture_secret(struct intake *intake, const struct handshake_reply *reply)
+{
+    const struct config *config = intake->snapshot->config;
+    struct ingest *ingest = intake->ingest;
+
+    if (config->providers[intake->provider].secret_count > 0) {
+        refuse(intake, REFUSAL_SECRET_NOT_EXPECTED);
+        return;
+    }
+    if (!config->capture_key) {
+        refuse(intake, REFUSAL_SECRET_NOT_KEPT);
+        return;
+    }
+    intake->reply = arena_alloc(intake->request->arena, sizeof(*intake->reply));
+    *intake->reply = *reply;
+    intake->capture = (struct vault_item){.provider = config->providers[intake->provider].name,
+                                          .secret = reply->capture,
+                                          .source_ip = intake->request->source_ip,
+                                          .done = on_captured,
+                                          .owner = intake};
+    if (ingest->vault && vault_put(ingest->vault, &intake->capture))
+        park(intake);
+    else
+        refuse(intake, REFUSAL_TRY_AGAIN);
+}
+
 /* Answers the request if it is a handshake. */
 static bool shake_hands(struct intake *intake, enum handshake_stage stage)
 {
@@ -266,6 +343,8 @@ static bool shake_hands(struct intake *intake, enum handshake_stage stage)
         return false;
     if (reply.refusal != REFUSAL_NONE)
         refuse(intake, reply.refusal);
+    else if (reply.capture.ptr)
+        capture_secret(intake, &reply);
     else
         answer_handshake(intake, &reply);
     return true;
@@ -288,12 +367,14 @@ static bool read_event(struct intake *intake)
     struct provider *provider = intake->snapshot->providers[intake->provider];
     struct provider_events events;
     enum refusal refusal;
-    bool verified;
+    bool verified = false;
 
     intake->view.body = intake->request->body;
     if (shake_hands(intake, HANDSHAKE_BEFORE_VERIFY))
         return false;
-    refusal = provider_verify(provider, &intake->view, &verified);
+    refusal = snapshot_lacks_secret(intake->snapshot, intake->provider)
+                  ? REFUSAL_TRY_AGAIN
+                  : provider_verify(provider, &intake->view, &verified);
     if (refusal == REFUSAL_NONE && shake_hands(intake, HANDSHAKE_AFTER_VERIFY))
         return false;
     if (refusal == REFUSAL_NONE)
@@ -322,15 +403,7 @@ static void on_body(void *argument, struct http_request *request)
         refuse(intake, REFUSAL_TRY_AGAIN);
         return;
     }
-    http_request_hold(request); /* the writer's */
-    intake->deadline_us =
-        clock_mono_us() +
-        intake->snapshot->config->providers[intake->provider].ack_timeout_ms * 1000;
-    intake->listed = true;
-    intake->next = NULL;
-    intake->prev = ingest->last;
-    *(ingest->last ? &ingest->last->next : &ingest->first) = intake;
-    ingest->last = intake;
+    park(intake);
 }
 
 /* ---- what the server says ---- */
@@ -444,6 +517,11 @@ void ingest_set_inbox(struct ingest *ingest, struct writer *writer, struct keepe
 void ingest_set_quarantine(struct ingest *ingest, struct quarantine *quarantine)
 {
     ingest->quarantine = quarantine;
+}
+
+void ingest_set_vault(struct ingest *ingest, struct vault *vault)
+{
+    ingest->vault = vault;
 }
 
 void ingest_reload(struct ingest *ingest, struct snapshot *snapshot)

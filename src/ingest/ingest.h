@@ -36,6 +36,8 @@ void ingest_set_inbox(struct ingest *ingest, struct writer *writer, struct keepe
 
 /* Where refused requests are kept. Until then they are forgotten. Borrowed. */
 void ingest_set_quarantine(struct ingest *ingest, struct quarantine *quarantine);
+/* Where secrets go that handshakes hand over; NULL: nowhere, as in the beginning. Borrowed. */
+void ingest_set_vault(struct ingest *ingest, struct vault *vault);
 
 /* Requests from now on see the new snapshot. */
 void ingest_reload(struct ingest *ingest, struct snapshot *snapshot);

@@ -5,18 +5,22 @@
 
 #include "base/mem.h"
 
-struct snapshot *snapshot_new(const struct config *config, struct mistakes *mistakes)
+struct snapshot *snapshot_new(const struct config *config, const struct accepted_secrets *accepted,
+                              struct mistakes *mistakes)
 {
     struct snapshot *snapshot = mem_alloc(sizeof(*snapshot));
     size_t failed = 0;
 
     snapshot->config = config_ref(config);
     snapshot->references = 1;
+    snapshot->secrets_known = accepted || !config->capture_key;
     snapshot->providers = mem_alloc((config->provider_count + 1) * sizeof(struct provider *));
     snapshot->refusals = refusals_new(config);
     snapshot->rates = rates_new(config);
     for (size_t i = 0; i < config->provider_count; i++) {
-        snapshot->providers[i] = provider_new(&config->providers[i], mistakes);
+        const struct secret *captured = accepted_secret(accepted, config->providers[i].name);
+
+        snapshot->providers[i] = provider_new_captured(&config->providers[i], captured, mistakes);
         failed += !snapshot->providers[i];
     }
     if (failed == 0)
@@ -42,6 +46,13 @@ void snapshot_unref(struct snapshot *snapshot)
     rates_free(snapshot->rates);
     config_unref(snapshot->config);
     free(snapshot);
+}
+
+bool snapshot_lacks_secret(const struct snapshot *snapshot, size_t provider)
+{
+    const struct provider_config *config = &snapshot->config->providers[provider];
+
+    return config->captures_secret && config->secret_count == 0 && !snapshot->secrets_known;
 }
 
 ptrdiff_t snapshot_find(const struct snapshot *snapshot, struct str name)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "config/config.h"
+#include "inbox/vault.h"
 #include "ingest/rates.h"
 #include "ingest/refusals.h"
 #include "provider/provider.h"
@@ -16,14 +17,20 @@ struct snapshot {
     struct provider **providers; /* in the order of config->providers */
     struct refusals *refusals;   /* folded log lines about refused requests */
     struct rates *rates;
+    bool secrets_known; /* which secrets of handshakes are accepted, none included */
     int references;
 };
 
 /* Compiles every provider. NULL and mistakes when one cannot work. Takes a reference to `config`.
- */
-struct snapshot *snapshot_new(const struct config *config, struct mistakes *mistakes);
+ * `accepted`: the secrets of handshakes; NULL: not known yet. */
+struct snapshot *snapshot_new(const struct config *config, const struct accepted_secrets *accepted,
+                              struct mistakes *mistakes);
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot); /* takes NULL */
+
+/* Whether a provider's secret is one that a handshake hands over, and which one is not known yet.
+ */
+bool snapshot_lacks_secret(const struct snapshot *snapshot, size_t provider);
 
 /* Index of a provider, or -1. */
 ptrdiff_t snapshot_find(const struct snapshot *snapshot, struct str name);

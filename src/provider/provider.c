@@ -3,7 +3,9 @@
 #include "provider/provider.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
+#include "base/codec.h"
 #include "provider/identity.h"
 #include "provider/parts.h"
 
@@ -72,9 +74,28 @@ static void note_mistake(void *argument, enum verify_field field, size_t index, 
                  name_of(field), text);
 }
 
+/* A secret that nobody knows, so that nothing verifies until the provider's own is there. */
+static struct secret *unknown_secret(void)
+{
+    unsigned char random[32];
+    char text[CODEC_HEX_SIZE(sizeof(random))];
+    struct secret *secret;
+
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        abort();
+    codec_hex_encode(random, sizeof(random), text);
+    secret = secret_new(str_from(text));
+    secret_wipe(text, sizeof(text));
+    secret_wipe(random, sizeof(random));
+    return secret;
+}
+
 static struct verify_scheme *compile_scheme(const struct provider_config *config,
+                                            const struct secret *captured,
                                             struct mistakes *mistakes)
 {
+    struct secret *unknown = unknown_secret();
+    bool own = config->secret_count > 0 || !config->captures_secret;
     struct compiler compiler = {config, mistakes};
     struct str *secrets = mem_alloc((config->secret_count + 1) * sizeof(*secrets));
     struct verify_spec spec = {
@@ -88,14 +109,17 @@ static struct verify_scheme *compile_scheme(const struct provider_config *config
         .body_unauthenticated = config->body_unauthenticated.text,
         .tolerance = config->tolerance,
         .secrets = secrets,
-        .secret_count = config->secret_count,
+        .secret_count = own ? config->secret_count : 1,
     };
     struct verify_scheme *scheme;
 
     for (size_t i = 0; i < config->secret_count; i++)
         secrets[i] = secret_reveal(config->secrets[i]);
+    if (!own)
+        secrets[0] = secret_reveal(captured ? captured : unknown);
     scheme = verify_scheme_new(&spec, note_mistake, &compiler);
     free(secrets);
+    secret_unref(unknown);
     return scheme;
 }
 
@@ -175,6 +199,12 @@ static bool compile_sources(struct provider *provider, struct mistakes *mistakes
 
 struct provider *provider_new(const struct provider_config *config, struct mistakes *mistakes)
 {
+    return provider_new_captured(config, NULL, mistakes);
+}
+
+struct provider *provider_new_captured(const struct provider_config *config,
+                                       const struct secret *captured, struct mistakes *mistakes)
+{
     struct provider *provider = mem_alloc(sizeof(*provider));
     bool signs = !str_is(config->verify.text, "none"), well;
 
@@ -185,7 +215,7 @@ struct provider *provider_new(const struct provider_config *config, struct mista
     well = compile_sources(provider, mistakes);
     well = compile_format(provider, mistakes) && well;
     if (signs)
-        provider->scheme = compile_scheme(config, mistakes);
+        provider->scheme = compile_scheme(config, captured, mistakes);
     provider->handshakes = handshakes_new(config, mistakes);
     if (well && provider->handshakes && (provider->scheme || !signs))
         return provider;

@@ -18,6 +18,10 @@ struct provider;
  * template, bad source, a secret that does not decode. Borrows `config`, which the caller keeps
  * alive. */
 struct provider *provider_new(const struct provider_config *config, struct mistakes *mistakes);
+/* The same with the secret that the provider has handed over and a person has accepted; NULL: none
+ * yet, then nothing verifies. Only where the section has no secret of its own. */
+struct provider *provider_new_captured(const struct provider_config *config,
+                                       const struct secret *captured, struct mistakes *mistakes);
 void provider_free(struct provider *provider); /* takes NULL */
 
 const struct provider_config *provider_config(const struct provider *provider);

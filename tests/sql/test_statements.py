@@ -51,4 +51,6 @@ def test_the_daemon_role_may_run_every_statement(pg):
     statements.run(session, "daemon_seen", "i", "host", 1, "0", 1, ["h"])
     statements.run(session, "daemon_gone", "i")
     statements.run(session, "secret_use", ["h"], ["file:/x"], [1], [1], [3])
+    statements.run(session, "secret_capture", "h", b"sealed", b"fingerprint", None)
+    statements.run(session, "secrets_accepted")
     session.commit()

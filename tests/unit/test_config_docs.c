@@ -206,6 +206,8 @@ static void put_example_line(struct buf *buf, const char *line)
 {
     if (strncmp(line, "secret = ", 9) == 0 && line[9] != '"')
         line = "secret = text:0123456789abcdef";
+    if (strncmp(line, "capture_key = ", 14) == 0)
+        line = "capture_key = text:0123456789abcdef0123456789abcdef";
     if (strncmp(line, "handshake_token = ", 18) == 0)
         line = "handshake_token = text:0123456789abcdef";
     buf_printf(buf, "%s\n", line);

@@ -468,6 +468,100 @@ static void test_options(void **state)
     assert_string_equal(asked(SECRET, "WebHook-Request-Origin: a", NULL), "405 method not allowed");
 }
 
+/* "200 - ; X-Hook-Secret: x; keeps x" */
+static const char *handed_over(const char *lines, const char *body, const char *header)
+{
+    static char said[2048];
+    struct subject *subject = subject_of(lines);
+    const struct handshake_reply *reply = &subject->reply;
+    size_t len = (size_t)snprintf(said, sizeof(said), "%s",
+                                  posted(subject, body, header, NULL, HANDSHAKE_BEFORE_VERIFY));
+
+    for (size_t i = 0; i < reply->header_count; i++)
+        len += (size_t)snprintf(said + len, sizeof(said) - len, "; %.*s: %.*s",
+                                STR_ARG(reply->headers[i].name), STR_ARG(reply->headers[i].value));
+    if (reply->capture.ptr)
+        snprintf(said + len, sizeof(said) - len, "; keeps %.*s", STR_ARG(reply->capture));
+    release(subject);
+    return said;
+}
+
+static void test_header_echo(void **state)
+{
+    static const char asana[] = "handshake = header-echo\n";
+    static const char smartsheet[] =
+        "handshake = header-echo Smartsheet-Hook-Challenge Smartsheet-Hook-Response\n" SECRET;
+    char *longest = mem_printf("X-Hook-Secret: %0512d", 7), *longer = mem_printf("%s1", longest);
+
+    (void)state;
+    assert_string_equal(handed_over(asana, "", "x-hook-secret: b537207f20cbfa02357cf448134da559"),
+                        "200 - ; X-Hook-Secret: b537207f20cbfa02357cf448134da559; keeps "
+                        "b537207f20cbfa02357cf448134da559");
+    assert_string_equal(handed_over(asana, "{}", "X-Hook-Secret: 1234567"), "400 bad challenge");
+    assert_string_equal(handed_over(asana, "{}", "X-Hook-Secret: 1234 5678"), "400 bad challenge");
+    assert_string_equal(handed_over(asana, "{}", "X-Hook-Secret: 1234567\xc3\xa4"),
+                        "400 bad challenge");
+    assert_string_equal(handed_over(asana, "{}", "X-Hook-Secret: "), "400 bad challenge");
+    assert_memory_equal(handed_over(asana, "{}", longest), "200", 3);
+    assert_string_equal(handed_over(asana, "{}", longer), "400 bad challenge");
+    assert_string_equal(handed_over(asana, "{}", "X-Hook-Signature: x"), "event");
+    assert_string_equal(handed_over("handshake = header-echo X-Own\n", "", "X-Own: 12345678"),
+                        "200 - ; X-Own: 12345678; keeps 12345678");
+    assert_string_equal(handed_over(smartsheet, "{}", "Smartsheet-Hook-Challenge: f9b8"),
+                        "200 - ; Smartsheet-Hook-Response: f9b8");
+    assert_string_equal(handed_over(smartsheet, "{}", "Smartsheet-Hook-Challenge: a b"),
+                        "400 bad challenge");
+    free(longest);
+    free(longer);
+}
+
+static void test_token_capture(void **state)
+{
+    static const char lines[] = "handshake = token-capture\n";
+
+    (void)state;
+    assert_string_equal(
+        handed_over(lines, "{\"verification_token\":\"secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce\"}",
+                    NULL),
+        "200 text/plain ok\n; X-Content-Type-Options: nosniff; keeps "
+        "secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce");
+    assert_string_equal(handed_over(lines, "{\"verification_token\":\"short\"}", NULL),
+                        "400 bad challenge");
+    assert_string_equal(handed_over(lines, "{\"verification_token\":12345678}", NULL),
+                        "400 bad challenge");
+    assert_string_equal(
+        handed_over(lines, "{\"verification_token\":\"secret_tMrlL\",\"id\":\"x\"}", NULL),
+        "event");
+    assert_string_equal(handed_over(lines, "{\"id\":\"x\"}", NULL), "event");
+}
+
+/* What the configuration takes for a hand-over is what the handshakes do. */
+static void test_the_configuration_knows_what_is_handed_over(void **state)
+{
+    static const struct {
+        const char *text;
+        bool captures;
+    } want[] = {
+        {"header-echo", true},
+        {"header-echo X-A", true},
+        {"header-echo X-A X-B", false},
+        {"head-ok,token-capture", true},
+        {"head-ok , \theader-echo\tX-A", true},
+        {"head-ok, header-echo X-A X-B", false},
+        {"head-ok, echo-query token-capture", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        char *lines = mem_printf("handshake = %s\n" SECRET, want[i].text);
+        struct subject *subject = subject_of(lines);
+
+        assert_int_equal(subject->config->providers[0].captures_secret, want[i].captures);
+        release(subject);
+        free(lines);
+    }
+}
+
 static void test_a_large_body_is_no_handshake(void **state)
 {
     struct subject *subject = subject_of("handshake = json-challenge\n" SECRET);
@@ -539,6 +633,11 @@ static void test_mistakes(void **state)
     assert_mistake("handshake = hub xml\nhandshake_token = text:x\n" SECRET, "hub takes only json");
     assert_mistake("handshake = json-challenge slack\n" SECRET,
                    "json-challenge takes only unsigned");
+    assert_mistake("handshake = header-echo a b c\n" SECRET,
+                   "header-echo takes only the header's name, and the answer's");
+    assert_mistake("handshake = header-echo X:Y\n" SECRET, "header-echo takes only the header's");
+    assert_mistake("handshake = token-capture\nsecret_encoding = hex\n",
+                   "token-capture uses the secret as it is; write secret_encoding = raw");
     assert_mistake("handshake = crc now\n" SECRET, "crc takes no words");
     assert_mistake("handshake = echo-query a b\n" SECRET,
                    "echo-query takes only the parameter's name");
@@ -566,6 +665,9 @@ int main(void)
         cmocka_unit_test(test_sns_confirm),
         cmocka_unit_test(test_unsigned_ping),
         cmocka_unit_test(test_options),
+        cmocka_unit_test(test_header_echo),
+        cmocka_unit_test(test_token_capture),
+        cmocka_unit_test(test_the_configuration_knows_what_is_handed_over),
         cmocka_unit_test(test_a_large_body_is_no_handshake),
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_mistakes_of_methods),
