@@ -56,6 +56,12 @@ static const struct option_help secrets_options[] = {
     {"--all", "with list: the rejected ones too"},
     {NULL, NULL}};
 
+static const struct option_help verify_options[] = {
+    {"--provider NAME", "the section to judge by"},
+    {"--request FILE", "the captured HTTP request, head and body; - for standard input"},
+    {"--now SECONDS", "judge as of then, in seconds since 1970 (default: now)"},
+    {NULL, NULL}};
+
 static const struct option_help send_options[] = {
     {"--event FILE", "the body to send (default: a sample of the provider's kind with a new id)"},
     {"--count N", "send N events, each with an id of its own (default 1)"},
@@ -80,6 +86,7 @@ const struct command commands[] = {
      ctl_quarantine},
     {"secrets", "[WHAT]", "what providers have handed over: list, show, accept, reject",
      secrets_options, ctl_secrets},
+    {"verify", "", "say why a captured request is valid or refused", verify_options, ctl_verify},
     {"send", "PROVIDER", "sign an event as the provider does, and post it", send_options, ctl_send},
     {NULL, NULL, NULL, NULL, NULL}};
 
@@ -114,7 +121,8 @@ void command_print_list(FILE *out)
           out);
     for (const struct command *command = commands; command->name; command++)
         fprintf(out, "  %-10s %-13s %s\n", command->name, command->arguments, command->summary);
-    fputs("\nexit codes: 0 done, 1 refused or not found, 64 wrong command line, 69 database or "
+    fputs("\nexit codes: 0 done, 1 refused or not found, 2 verify cannot tell, 64 wrong command "
+          "line, 69 database or "
           "daemon not reached,\n"
           "78 mistakes in the configuration. See inboxctl(1).\n",
           out);

@@ -12,6 +12,7 @@
 enum exit_code {
     EXIT_DONE = 0,
     EXIT_FAILED = 1,       /* the thing asked for was refused or not found */
+    EXIT_CANNOT_TELL = 2,  /* `verify`: there is nothing that could be judged */
     EXIT_USAGE = 64,       /* the command line is wrong */
     EXIT_UNREACHABLE = 69, /* the database or the daemon does not answer */
     EXIT_BAD_CONFIG = 78,  /* the configuration has mistakes */

@@ -290,6 +290,13 @@ enum refusal provider_read(struct provider *provider, const struct request *requ
                                    : provider_parse(provider, request, verified, arena, events);
 }
 
+void provider_explain(struct provider *provider, const struct request *request, verify_tell *tell,
+                      void *argument)
+{
+    if (provider->scheme)
+        verify_explain(provider->scheme, request, tell, argument);
+}
+
 int64_t provider_take_uses(struct provider *provider, size_t secret)
 {
     int64_t count = provider->uses[secret];

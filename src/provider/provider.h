@@ -11,6 +11,7 @@
 #include "core/refusal.h"
 #include "core/request.h"
 #include "handshake/handshake.h"
+#include "verify/verify.h"
 
 struct provider;
 
@@ -50,6 +51,10 @@ enum refusal provider_verify(struct provider *provider, const struct request *re
 struct str provider_matched(const struct provider *provider);
 enum refusal provider_parse(struct provider *provider, const struct request *request, bool verified,
                             struct arena *arena, struct provider_events *events);
+
+/* What the provider's scheme finds in a request, for people; see verify_explain(). */
+void provider_explain(struct provider *provider, const struct request *request, verify_tell *tell,
+                      void *argument);
 
 /* How often the provider's n-th secret has verified a request since the last call. */
 int64_t provider_take_uses(struct provider *provider, size_t secret);

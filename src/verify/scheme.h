@@ -40,6 +40,8 @@ struct scheme_kind {
                 struct err *err);
     /* As verify_shows_secret(); NULL: no header does. */
     bool (*shows)(const void *scheme, struct str header);
+    /* As verify_explain(); NULL: there is nothing to say beyond the verdict. */
+    void (*explain)(void *scheme, const struct request *request, verify_tell *tell, void *argument);
     void (*free)(void *scheme);
 };
 

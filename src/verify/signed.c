@@ -128,5 +128,6 @@ const struct scheme_kind scheme_signed = {
     .compile = signed_compile,
     .judge = signed_judge,
     .sign = signed_sign,
+    .explain = signed_explain,
     .free = signed_free,
 };

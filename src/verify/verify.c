@@ -66,6 +66,13 @@ enum verify_result verify_request(struct verify_scheme *scheme, const struct req
     return result;
 }
 
+void verify_explain(struct verify_scheme *scheme, const struct request *request, verify_tell *tell,
+                    void *argument)
+{
+    if (scheme->kind->explain)
+        scheme->kind->explain(scheme->state, request, tell, argument);
+}
+
 bool verify_shows_secret(const struct verify_scheme *scheme, struct str header)
 {
     return scheme->kind->shows && scheme->kind->shows(scheme->state, header);

@@ -82,6 +82,15 @@ enum verify_result {
 enum verify_result verify_request(struct verify_scheme *scheme, const struct request *request,
                                   size_t *secret);
 
+/* Called for each thing that was found in a request; `step` is a word such as "signature" or
+ * "time", `text` one line, which holds no signature and no secret. */
+typedef void verify_tell(void *argument, const char *step, const char *text);
+
+/* For people (`inboxctl verify`): what the scheme finds of its parts in a request, whatever the
+ * verdict. */
+void verify_explain(struct verify_scheme *scheme, const struct request *request, verify_tell *tell,
+                    void *argument);
+
 /* Whether a header of that name shows the secret itself, so that its value must not be kept. */
 bool verify_shows_secret(const struct verify_scheme *scheme, struct str header);
 
