@@ -50,7 +50,8 @@ class Preset:
         lines = path.read_text().splitlines()
         comments = [line[2:] for line in lines if line.startswith("# ")]
         self.title, self.pages, self.needs = comments[0], [], []
-        self.scheme = next(line.split("=")[1].strip() for line in lines if line.startswith("verify"))
+        # Its secret comes in a handshake, and none is written down.
+        self.captures = any(re.match("handshake *= *(header-echo|token-capture)$", line) for line in lines)
         texts, at = {"Setup": "", "Notes": ""}, None
         for line in comments[1:]:
             field = FIELD.match(line)
@@ -66,8 +67,9 @@ class Preset:
 
     def row(self):
         handler = self.name.replace("-", "_")
-        lines = [f"verify = {self.name}", f"secret = file:/etc/inboxd/secrets/{self.name}", *self.needs]
-        section = "<br>".join(f"`{line}`" for line in [*lines, f"on = sql:hooks.on_{handler}"])
+        secret = [] if self.captures else [f"secret = file:/etc/inboxd/secrets/{self.name}"]
+        lines = [f"verify = {self.name}", *secret, *self.needs, f"on = sql:hooks.on_{handler}"]
+        section = "<br>".join(f"`{line}`" for line in lines)
         pages = "<br>".join(f"<{page}>" for page in self.pages)
         return f"| {self.title} | {section} | {self.setup.replace('|', chr(92) + '|')} | {pages} |\n"
 
