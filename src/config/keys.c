@@ -53,7 +53,7 @@ const struct key key_table[] = {
     KEY(INBOXD, max_connections, COUNT, "4096",
         "The most connections that are open at once; one more is answered 503.",
         IN_CONFIG(max_connections), .min = 1, .max = 1000000, .flags = KEY_NEEDS_RESTART),
-    KEY(INBOXD, idle_timeout, DURATION, "60s",
+    KEY(INBOXD, idle_timeout, DURATION, "90s",
         "How long a connection may be silent before it is closed.",
         IN_CONFIG(idle_timeout_ms), .min = SECOND, .max = HOUR, .flags = KEY_NEEDS_RESTART),
     KEY(INBOXD, ack_timeout, DURATION, "5s",

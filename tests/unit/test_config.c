@@ -50,7 +50,7 @@ static void test_empty_file_is_all_defaults(void **state)
     assert_int_equal(config->writers, 2);
     assert_int_equal(config->max_body, 1048576);
     assert_int_equal(config->max_connections, 4096);
-    assert_int_equal(config->idle_timeout_ms, 60000);
+    assert_int_equal(config->idle_timeout_ms, 90000);
     assert_int_equal(config->ack_timeout_ms, 5000);
     assert_int_equal(config->shutdown_timeout_ms, 30000);
     assert_int_equal(config->retain_ms, 30 * 86400000LL);
