@@ -20,7 +20,7 @@ struct digester {
 };
 
 /* Fetched once and kept: else OpenSSL 3 looks the implementation up for every message. */
-static EVP_MD *mds[3];
+static EVP_MD *mds[4];
 static pthread_once_t mds_once = PTHREAD_ONCE_INIT;
 
 static void must(int ok)
@@ -31,8 +31,10 @@ static void must(int ok)
 
 static void fetch_mds(void)
 {
-    static const char *const names[] = {
-        [DIGEST_SHA1] = "SHA1", [DIGEST_SHA256] = "SHA256", [DIGEST_SHA512] = "SHA512"};
+    static const char *const names[] = {[DIGEST_SHA1] = "SHA1",
+                                        [DIGEST_SHA256] = "SHA256",
+                                        [DIGEST_SHA384] = "SHA384",
+                                        [DIGEST_SHA512] = "SHA512"};
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         mds[i] = EVP_MD_fetch(NULL, names[i], NULL);

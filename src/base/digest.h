@@ -10,7 +10,7 @@
 
 #define DIGEST_MAX 64 /* bytes of the longest one */
 
-enum digest { DIGEST_SHA1, DIGEST_SHA256, DIGEST_SHA512 };
+enum digest { DIGEST_SHA1, DIGEST_SHA256, DIGEST_SHA384, DIGEST_SHA512 };
 
 size_t digest_size(enum digest digest);
 void digest_sha256(struct str bytes, unsigned char out[static 32]);

@@ -383,6 +383,7 @@ static void check_times(const struct check *check)
 {
     const struct provider_config *provider = check->provider;
     const struct entry *defer = line_of(check, "defer"), *tolerance = line_of(check, "tolerance");
+    const struct entry *leeway = line_of(check, "leeway");
     char limit[VALUE_TEXT_SIZE], wait[VALUE_TEXT_SIZE];
 
     if (!defer)
@@ -395,6 +396,9 @@ static void check_times(const struct check *check)
                      "as defer_limit",
                      defer->key->name, wait, limit);
     }
+    if (leeway && !str_is(provider->verify.text, "jwt"))
+        mistakes_warn(check->build->mistakes, leeway->file, leeway->line,
+                      "leeway: without verify = jwt it is not used");
     if (tolerance && !provider->timestamp.text.ptr)
         mistakes_warn(check->build->mistakes, tolerance->file, tolerance->line,
                       "tolerance: without a timestamp it is not used");

@@ -85,6 +85,8 @@ struct provider_config {
     struct setting public_url;
     struct setting vars;                 /* NAME=VALUE, ... */
     struct setting body_unauthenticated; /* yes or no */
+    struct setting algorithms, claims;   /* of a JSON Web Token */
+    int64_t leeway_ms;
     struct tolerance tolerance;
     struct secret **secrets; /* as read, not yet decoded */
     struct setting

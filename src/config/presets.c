@@ -7,8 +7,8 @@
 
 const char *const verify_schemes[] = {
     "hmac-sha1",  "hmac-sha256", "hmac-sha512", "sha256", "ed25519", "ecdsa-p256-sha256",
-    "rsa-sha256", "token",       "basic",       "twilio", "adyen",   "sns",
-    "none",       NULL};
+    "rsa-sha256", "token",       "basic",       "jwt",    "twilio",  "adyen",
+    "sns",        "none",        NULL};
 
 size_t presets_count(void)
 {

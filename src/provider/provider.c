@@ -39,6 +39,10 @@ static const struct setting *setting_of(const struct provider_config *config,
         return &config->vars;
     case VERIFY_BODY_UNAUTHENTICATED:
         return &config->body_unauthenticated;
+    case VERIFY_ALGORITHMS:
+        return &config->algorithms;
+    case VERIFY_CLAIMS:
+        return &config->claims;
     }
     return NULL;
 }
@@ -53,7 +57,9 @@ static const char *name_of(enum verify_field field)
                                         [VERIFY_SECRET_ENCODING] = "secret_encoding",
                                         [VERIFY_PUBLIC_URL] = "public_url",
                                         [VERIFY_VARS] = "vars",
-                                        [VERIFY_BODY_UNAUTHENTICATED] = "body_unauthenticated"};
+                                        [VERIFY_BODY_UNAUTHENTICATED] = "body_unauthenticated",
+                                        [VERIFY_ALGORITHMS] = "algorithms",
+                                        [VERIFY_CLAIMS] = "claims"};
 
     return names[field];
 }
@@ -107,7 +113,10 @@ static struct verify_scheme *compile_scheme(const struct provider_config *config
         .public_url = config->public_url.text,
         .vars = config->vars.text,
         .body_unauthenticated = config->body_unauthenticated.text,
+        .algorithms = config->algorithms.text,
+        .claims = config->claims.text,
         .tolerance = config->tolerance,
+        .leeway_ms = config->leeway_ms,
         .secrets = secrets,
         .secret_count = own ? config->secret_count : 1,
     };

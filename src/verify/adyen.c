@@ -69,9 +69,6 @@ static void *adyen_compile(const struct verify_spec *spec, struct scheme_mistake
     struct adyen_scheme *scheme = mem_alloc(sizeof(*scheme));
     struct err err;
 
-    scheme_unused(mistakes, VERIFY_SIGNATURE, spec->signature);
-    scheme_unused(mistakes, VERIFY_TIMESTAMP, spec->timestamp);
-    scheme_unused(mistakes, VERIFY_SIGNED, spec->signed_template);
     compile_keys(scheme, spec, mistakes);
     if (mistakes->any) {
         adyen_free(scheme);
@@ -189,6 +186,7 @@ static enum verify_result adyen_judge(void *state, const struct request *request
 
 const struct scheme_kind scheme_adyen = {
     .names = (const char *const[]){"adyen", NULL},
+    .reads = SCHEME_READS(VERIFY_BODY_UNAUTHENTICATED),
     .compile = adyen_compile,
     .judge = adyen_judge,
     .free = adyen_free,

@@ -95,6 +95,14 @@ enum verify_result credential_read(const struct credential_place *place,
     return VERIFY_VALID;
 }
 
+bool credential_in(const struct credential_rule *rule, struct str header)
+{
+    for (size_t i = 0; i < rule->count; i++)
+        if (!rule->places[i].query && str_equal_nocase(rule->places[i].name, header))
+            return true;
+    return false;
+}
+
 int credential_write(const struct credential_rule *rule, struct str credential, struct arena *arena,
                      struct header *header, struct err *err)
 {

@@ -33,6 +33,9 @@ enum verify_result credential_read(const struct credential_place *place,
                                    const struct request *request, struct arena *arena,
                                    struct str *credential);
 
+/* Whether one of the places is a header of that name. */
+bool credential_in(const struct credential_rule *rule, struct str header);
+
 /* The header that carries a credential, for senders; ERR_NEVER where none of the places is one. */
 int credential_write(const struct credential_rule *rule, struct str credential, struct arena *arena,
                      struct header *header, struct err *err) MUST_CHECK;

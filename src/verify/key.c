@@ -62,6 +62,8 @@ static const EVP_MD *md_of(enum digest digest)
         return EVP_sha1();
     case DIGEST_SHA256:
         return EVP_sha256();
+    case DIGEST_SHA384:
+        return EVP_sha384();
     case DIGEST_SHA512:
         return EVP_sha512();
     }

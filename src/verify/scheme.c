@@ -8,13 +8,6 @@ void scheme_mistake(struct scheme_mistakes *mistakes, enum verify_field field, s
     mistakes->report(mistakes->argument, field, index, text);
 }
 
-void scheme_unused(struct scheme_mistakes *mistakes, enum verify_field field, struct str text)
-{
-    if (text.ptr)
-        scheme_mistake(mistakes, field, 0,
-                       "is not used by this kind of verification; take it away");
-}
-
 bool scheme_takes_raw(const struct verify_spec *spec, struct scheme_mistakes *mistakes)
 {
     if (!spec->secret_encoding.ptr || str_is(spec->secret_encoding, "raw"))

@@ -17,9 +17,6 @@ struct scheme_mistakes {
 void scheme_mistake(struct scheme_mistakes *mistakes, enum verify_field field, size_t index,
                     const char *text);
 
-/* That a setting is there which this kind does not read: somebody believes that it does. */
-void scheme_unused(struct scheme_mistakes *mistakes, enum verify_field field, struct str text);
-
 /* For kinds whose secrets are compared or used as they are written: reports another
  * `secret_encoding`, and is false then. */
 bool scheme_takes_raw(const struct verify_spec *spec, struct scheme_mistakes *mistakes);
@@ -27,8 +24,11 @@ bool scheme_takes_raw(const struct verify_spec *spec, struct scheme_mistakes *mi
 /* Reports a public_url that is none, or has a query: the one that was received is added to it. */
 void scheme_check_url(struct scheme_mistakes *mistakes, struct str url);
 
+#define SCHEME_READS(field) (1U << (field))
+
 struct scheme_kind {
     const char *const *names; /* what `verify` calls it; ends with NULL */
+    unsigned reads; /* SCHEME_READS() of each text that it knows, of those that not all do */
 
     /* The compiled scheme, or NULL after at least one mistake. Keeps nothing of `spec`. */
     void *(*compile)(const struct verify_spec *spec, struct scheme_mistakes *mistakes);
@@ -48,6 +48,7 @@ struct scheme_kind {
 /* Kinds, each in its own files. */
 extern const struct scheme_kind scheme_signed;              /* the `signed =` template: signed.c */
 extern const struct scheme_kind scheme_token, scheme_basic; /* token.c */
+extern const struct scheme_kind scheme_jwt;                 /* jwt.c */
 extern const struct scheme_kind scheme_twilio;              /* twilio.c */
 extern const struct scheme_kind scheme_adyen;               /* adyen.c */
 extern const struct scheme_kind scheme_sns;                 /* sns.c */

@@ -125,6 +125,9 @@ static enum verify_result signed_judge(void *state, const struct request *reques
 
 const struct scheme_kind scheme_signed = {
     .names = signed_names,
+    .reads = SCHEME_READS(VERIFY_SIGNATURE) | SCHEME_READS(VERIFY_TIMESTAMP) |
+             SCHEME_READS(VERIFY_SIGNED) | SCHEME_READS(VERIFY_VARS) |
+             SCHEME_READS(VERIFY_BODY_UNAUTHENTICATED),
     .compile = signed_compile,
     .judge = signed_judge,
     .sign = signed_sign,

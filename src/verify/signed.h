@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "verify/key.h"
 #include "verify/scheme.h"
+#include "verify/timestamp.h"
 
 enum signed_method {
     METHOD_KEYED, /* HMAC */
@@ -36,7 +37,6 @@ struct place {
 };
 
 enum encoding { ENCODING_HEX, ENCODING_BASE64, ENCODING_BASE64URL };
-enum time_unit { TIME_S, TIME_MS, TIME_ISO8601 };
 
 struct signature_rule {
     struct place place;
@@ -200,9 +200,5 @@ void public_release(struct signed_scheme *scheme);
 /* VERIFY_VALID: *key says which of them fits. */
 enum verify_result public_judge(struct signed_scheme *scheme, struct material *material,
                                 size_t *key);
-
-enum time_read { TIME_READ, TIME_OUT_OF_RANGE, TIME_UNREADABLE };
-/* Strictly: digits only, or RFC 3339. */
-enum time_read time_read(enum time_unit unit, struct str text, int64_t *us);
 
 #endif

@@ -55,15 +55,6 @@ static void compile_text(struct compiler *compiler, enum verify_field field, str
         complain(compiler, field, 0, err.text);
 }
 
-static void compile_switch(struct compiler *compiler)
-{
-    struct str text = compiler->spec->body_unauthenticated;
-
-    compiler->scheme->body_unauthenticated = str_is(text, "yes");
-    if (text.ptr && !str_is(text, "yes") && !str_is(text, "no"))
-        complain(compiler, VERIFY_BODY_UNAUTHENTICATED, 0, "is yes or no");
-}
-
 /* Whether changing the timestamp breaks the signature. */
 static bool time_is_signed(const struct signed_scheme *scheme)
 {
@@ -233,7 +224,7 @@ void *signed_compile(const struct verify_spec *spec, struct scheme_mistakes *mis
         compile_text(&compiler, VERIFY_TIMESTAMP, spec->timestamp, time_parse, "");
     if (spec->vars.ptr)
         compile_text(&compiler, VERIFY_VARS, spec->vars, vars_parse, "");
-    compile_switch(&compiler);
+    scheme->body_unauthenticated = str_is(spec->body_unauthenticated, "yes");
     compile_text(&compiler, VERIFY_SIGNED, spec->signed_template, template_parse,
                  "is missing; write, for example, signed = {body}");
     if (scheme->algorithm->method == METHOD_PUBLIC)

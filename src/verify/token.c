@@ -95,8 +95,6 @@ static struct token_scheme *token_new(void)
 static void *finish(struct token_scheme *scheme, const struct verify_spec *spec,
                     struct scheme_mistakes *mistakes)
 {
-    scheme_unused(mistakes, VERIFY_TIMESTAMP, spec->timestamp);
-    scheme_unused(mistakes, VERIFY_SIGNED, spec->signed_template);
     if (scheme_takes_raw(spec, mistakes))
         secrets_compile(&scheme->secrets, spec, mistakes);
     if (mistakes->any) {
@@ -143,7 +141,6 @@ static void *basic_compile(const struct verify_spec *spec, struct scheme_mistake
     scheme->basic = true;
     scheme->rule = (struct credential_rule){
         .places = {{.name = STR("Authorization"), .prefix = STR("Basic")}}, .count = 1};
-    scheme_unused(mistakes, VERIFY_SIGNATURE, spec->signature);
     for (size_t i = 0; i < spec->secret_count; i++)
         check_pair(spec->secrets[i], i, mistakes);
     return finish(scheme, spec, mistakes);
@@ -295,14 +292,12 @@ static bool token_shows(const void *state, struct str header)
 {
     const struct token_scheme *scheme = state;
 
-    for (size_t i = 0; i < scheme->rule.count; i++)
-        if (!scheme->rule.places[i].query && str_equal_nocase(scheme->rule.places[i].name, header))
-            return true;
-    return false;
+    return credential_in(&scheme->rule, header);
 }
 
 const struct scheme_kind scheme_token = {
     .names = (const char *const[]){"token", NULL},
+    .reads = SCHEME_READS(VERIFY_SIGNATURE) | SCHEME_READS(VERIFY_BODY_UNAUTHENTICATED),
     .compile = token_compile,
     .judge = token_judge,
     .sign = token_sign,
@@ -312,6 +307,7 @@ const struct scheme_kind scheme_token = {
 
 const struct scheme_kind scheme_basic = {
     .names = (const char *const[]){"basic", NULL},
+    .reads = SCHEME_READS(VERIFY_BODY_UNAUTHENTICATED),
     .compile = basic_compile,
     .judge = token_judge,
     .sign = token_sign,

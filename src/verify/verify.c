@@ -5,8 +5,9 @@
 
 #include "verify/scheme.h"
 
-static const struct scheme_kind *const kinds[] = {&scheme_signed, &scheme_token, &scheme_basic,
-                                                  &scheme_twilio, &scheme_adyen, &scheme_sns};
+static const struct scheme_kind *const kinds[] = {&scheme_signed, &scheme_token,  &scheme_basic,
+                                                  &scheme_jwt,    &scheme_twilio, &scheme_adyen,
+                                                  &scheme_sns};
 
 struct verify_scheme {
     const struct scheme_kind *kind;
@@ -27,6 +28,32 @@ bool verify_knows(struct str name)
     return find_kind(name) != NULL;
 }
 
+/* What all kinds refuse: above all a setting of which somebody believes that it is read. */
+static void check_settings(const struct scheme_kind *kind, const struct verify_spec *spec,
+                           struct scheme_mistakes *mistakes)
+{
+    struct str body = spec->body_unauthenticated;
+    const struct {
+        enum verify_field field;
+        struct str text;
+    } settings[] = {
+        {VERIFY_SIGNATURE, spec->signature},
+        {VERIFY_TIMESTAMP, spec->timestamp},
+        {VERIFY_SIGNED, spec->signed_template},
+        {VERIFY_VARS, spec->vars},
+        {VERIFY_ALGORITHMS, spec->algorithms},
+        {VERIFY_CLAIMS, spec->claims},
+        {VERIFY_BODY_UNAUTHENTICATED, str_is(body, "yes") ? body : STR_NONE},
+    };
+
+    if (body.ptr && !str_is(body, "yes") && !str_is(body, "no"))
+        scheme_mistake(mistakes, VERIFY_BODY_UNAUTHENTICATED, 0, "is yes or no");
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+        if (settings[i].text.ptr && !(kind->reads & SCHEME_READS(settings[i].field)))
+            scheme_mistake(mistakes, settings[i].field, 0,
+                           "is not used by this kind of verification; take it away");
+}
+
 struct verify_scheme *verify_scheme_new(const struct verify_spec *spec, verify_report *report,
                                         void *argument)
 {
@@ -39,6 +66,7 @@ struct verify_scheme *verify_scheme_new(const struct verify_spec *spec, verify_r
         scheme_mistake(&mistakes, VERIFY_ALGORITHM, 0, "is no scheme; inboxd.conf(5) lists them");
         return NULL;
     }
+    check_settings(kind, spec, &mistakes);
     state = kind->compile(spec, &mistakes);
     if (!state)
         return NULL;

@@ -30,10 +30,10 @@ struct verify_scheme;
  */
 struct verify_spec {
     struct str algorithm; /* hmac-sha1, hmac-sha256, hmac-sha512, sha256, ed25519,
-                             ecdsa-p256-sha256, rsa-sha256 */
+                             ecdsa-p256-sha256, rsa-sha256; token, basic, jwt, twilio, adyen, sns */
     struct str signature; /* SOURCE [split CH] [prefix TEXT] hex|base64|base64url [repeat any], or
                              several with "|" between them */
-    struct str timestamp; /* SOURCE s|ms|iso8601, or item PREFIX s|ms|iso8601 */
+    struct str timestamp; /* SOURCE s|ms|iso8601, item PREFIX s|ms|iso8601, or claim:NAME s|ms */
     struct str signed_template; /* literals and {body} {ts} {method} {url} {url:decoded}
                                    {header:N} {query:N} {json:/p} {var:N} {secret}
                                    {sha256hex:body} {crc32:body} */
@@ -41,7 +41,10 @@ struct verify_spec {
     struct str public_url;      /* what {url} is, without query */
     struct str vars;            /* NAME=VALUE, ... for {var:NAME} */
     struct str body_unauthenticated; /* yes: the template may leave the body out; no */
+    struct str algorithms;           /* jwt: those that are allowed */
+    struct str claims;               /* jwt: NAME, NAME=TEXT, ... that a token has to have */
     struct tolerance tolerance;      /* of the timestamp */
+    int64_t leeway_ms;               /* jwt: how far clocks may differ, for exp and nbf */
     const struct str *secrets;       /* as configured, not yet decoded */
     size_t secret_count;
 };
@@ -57,6 +60,8 @@ enum verify_field {
     VERIFY_PUBLIC_URL,
     VERIFY_VARS,
     VERIFY_BODY_UNAUTHENTICATED,
+    VERIFY_ALGORITHMS,
+    VERIFY_CLAIMS,
 };
 
 /* Called for every mistake; `text` never holds a secret. */

@@ -18,10 +18,17 @@
 UNUSED static const char *scheme_field(enum verify_field field)
 {
     static const char *const names[] = {
-        [VERIFY_ALGORITHM] = "verify",      [VERIFY_SIGNATURE] = "signature",
-        [VERIFY_TIMESTAMP] = "timestamp",   [VERIFY_SIGNED] = "signed",
-        [VERIFY_SECRET] = "secret",         [VERIFY_SECRET_ENCODING] = "secret_encoding",
+        [VERIFY_ALGORITHM] = "verify",
+        [VERIFY_SIGNATURE] = "signature",
+        [VERIFY_TIMESTAMP] = "timestamp",
+        [VERIFY_SIGNED] = "signed",
+        [VERIFY_SECRET] = "secret",
+        [VERIFY_SECRET_ENCODING] = "secret_encoding",
         [VERIFY_PUBLIC_URL] = "public_url",
+        [VERIFY_VARS] = "vars",
+        [VERIFY_BODY_UNAUTHENTICATED] = "body_unauthenticated",
+        [VERIFY_ALGORITHMS] = "algorithms",
+        [VERIFY_CLAIMS] = "claims",
     };
 
     return names[field];

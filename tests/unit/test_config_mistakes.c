@@ -203,7 +203,7 @@ static const struct {
     {PROVIDER "verify = somebody\n" SECRET "event_id = sha256\non = ignore\n",
      "2: verify: there is no preset or scheme \"somebody\"; write a preset, which `inboxctl "
      "presets` lists, or a scheme: hmac-sha1, hmac-sha256, hmac-sha512, sha256, ed25519, "
-     "ecdsa-p256-sha256, rsa-sha256, token, basic, "
+     "ecdsa-p256-sha256, rsa-sha256, token, basic, jwt, "
      "twilio, adyen, sns, none\n"
      "3: warning: secret: the secret stands in the configuration; file:/PATH, env:NAME or "
      "credential:NAME keep it apart\n"},

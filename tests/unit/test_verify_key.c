@@ -129,7 +129,7 @@ static struct verify_key *read_key(const char *encoding, struct str text)
 static bool check(const struct verify_key *key, enum digest digest, struct str text,
                   struct str signature)
 {
-    static const char *const names[] = {"SHA1", "SHA256", "SHA512"};
+    static const char *const names[] = {"SHA1", "SHA256", "SHA384", "SHA512"};
     unsigned char hash[EVP_MAX_MD_SIZE];
 
     if (verify_key_kind(key) == VERIFY_KEY_ED25519)
