@@ -130,6 +130,22 @@ static struct str next_word(struct str *rest)
     return len ? (struct str){word.ptr, len} : STR_NONE;
 }
 
+/* A preset brings its provider's handshakes, and whoever has an endpoint that is proved already
+ * does well without the token: without one the handshake is refused. */
+static void no_token(struct compiler *compiler, const struct handshake_kind *kind)
+{
+    const struct provider_config *config = compiler->config;
+
+    if (strcmp(config->handshake.file, config->file) == 0)
+        mistake(compiler, "%s compares a token; write handshake_token = file:/PATH", kind->name);
+    else
+        mistakes_warn(compiler->mistakes, config->file, config->line,
+                      "provider \"%.*s\": handshake: %s compares a token and refuses all as long "
+                      "as there is none; write handshake_token = file:/PATH, or handshake = to do "
+                      "without",
+                      STR_ARG(config->name), kind->name);
+}
+
 /* What the handshake needs of the section. */
 static void check_needs(struct compiler *compiler, const struct handshake_kind *kind)
 {
@@ -137,7 +153,7 @@ static void check_needs(struct compiler *compiler, const struct handshake_kind *
     bool raw = !config->secret_encoding.text.ptr || str_is(config->secret_encoding.text, "raw");
 
     if ((kind->needs & NEEDS_TOKEN) && config->handshake_token_count == 0)
-        mistake(compiler, "%s compares a token; write handshake_token = file:/PATH", kind->name);
+        no_token(compiler, kind);
     if ((kind->needs & NEEDS_SECRET) && config->secret_count == 0)
         mistake(compiler, "%s answers with a digest; write secret = file:/PATH", kind->name);
     if ((kind->needs & (NEEDS_SECRET | NEEDS_RAW)) && !raw)

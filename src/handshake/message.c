@@ -112,6 +112,8 @@ bool answer_ping_pong(const struct handshake_call *call)
 
 /* ---- sns-confirm ---- */
 
+#define ADDRESS_MAX 2048
+
 /* https://sns.REGION.amazonaws.com/ or .com.cn/: what a person is asked to open has to be AWS's,
  * also where the provider's section verifies nothing. */
 static bool is_sns_url(struct str url)
@@ -120,7 +122,7 @@ static bool is_sns_url(struct str url)
     static const char *const ends[] = {".amazonaws.com/", ".amazonaws.com.cn/"};
     size_t len = front.len;
 
-    if (!str_starts(url, front) || url.len > CHALLENGE_MAX)
+    if (!str_starts(url, front) || url.len > ADDRESS_MAX)
         return false;
     while (len < url.len && ((url.ptr[len] >= 'a' && url.ptr[len] <= 'z') ||
                              (url.ptr[len] >= '0' && url.ptr[len] <= '9') || url.ptr[len] == '-'))

@@ -36,13 +36,14 @@ static int make_partitions(struct keeper *keeper, struct err *err);
 static int say_alive(struct keeper *keeper, struct err *err);
 static int write_counts(struct keeper *keeper, struct err *err);
 static int write_secret_uses(struct keeper *keeper, struct err *err);
+static int write_confirmations(struct keeper *keeper, struct err *err);
 static int fold_counters(struct keeper *keeper, struct err *err);
 static int drop_partition(struct keeper *keeper, struct err *err);
 static int purge_finished(struct keeper *keeper, struct err *err);
 static int purge_ledger(struct keeper *keeper, struct err *err);
 static int purge_quarantine(struct keeper *keeper, struct err *err);
 
-enum { MAKE, ALIVE, COUNT, SECRETS, FOLD, DROP, FINISHED, LEDGER, QUARANTINE, CHORES };
+enum { MAKE, ALIVE, COUNT, SECRETS, FOLD, DROP, FINISHED, LEDGER, QUARANTINE, CONFIRM, CHORES };
 
 static const struct {
     const char *name;
@@ -52,6 +53,7 @@ static const struct {
     [MAKE] = {"make partitions", make_partitions, 30 * SECOND_US},
     [ALIVE] = {"renew the daemon's row", say_alive, 10 * SECOND_US},
     [COUNT] = {"write counts", write_counts, 5 * SECOND_US},
+    [CONFIRM] = {"write confirmations", write_confirmations, 5 * SECOND_US},
     [SECRETS] = {"write uses of secrets", write_secret_uses, 5 * SECOND_US},
     [FOLD] = {"fold counters", fold_counters, 60 * SECOND_US},
     [DROP] = {"drop old partitions", drop_partition, 60 * SECOND_US},
@@ -69,6 +71,7 @@ struct keeper {
     struct db *db;
     struct db_args *args;
     struct secret_uses *secret_uses;
+    struct confirmations *confirmations;
     char *host, *instance; /* instance: of this process, once */
     int64_t due_us[CHORES], logged_us[CHORES];
     int64_t finished_after, ledger_after; /* where the purges go on */
@@ -164,6 +167,11 @@ static int write_counts(struct keeper *keeper, struct err *err)
             keeper_count_refused(keeper, str_from(taken[i].provider), taken[i].refused);
     free(taken);
     return rc;
+}
+
+static int write_confirmations(struct keeper *keeper, struct err *err)
+{
+    return confirmations_write(keeper->confirmations, keeper->db, keeper->args, err);
 }
 
 static int write_secret_uses(struct keeper *keeper, struct err *err)
@@ -315,7 +323,8 @@ static void say_goodbye(struct keeper *keeper)
 {
     db_set_timeout(keeper->db, FAREWELL_TIMEOUT_MS);
     for (int tries = 0; tries < 2 && db_connected(keeper->db); tries++) {
-        if (write_counts(keeper, NULL) < 0 || write_secret_uses(keeper, NULL) < 0)
+        if (write_counts(keeper, NULL) < 0 || write_secret_uses(keeper, NULL) < 0 ||
+            write_confirmations(keeper, NULL) < 0)
             continue;
         db_args_clear(keeper->args);
         db_args_text(keeper->args, str_from(keeper->instance));
@@ -377,6 +386,7 @@ struct keeper *keeper_new(const struct keeper_options *options)
     db_set_timeout(keeper->db, STATEMENT_TIMEOUT_MS);
     keeper->args = db_args_new();
     keeper->secret_uses = secret_uses_new();
+    keeper->confirmations = confirmations_new();
     name_instance(keeper);
     configure(keeper, options);
     pthread_mutex_init(&keeper->lock, NULL);
@@ -413,6 +423,11 @@ void keeper_count_refused(struct keeper *keeper, struct str provider, int64_t re
     pthread_mutex_unlock(&keeper->lock);
 }
 
+struct confirmations *keeper_confirmations(struct keeper *keeper)
+{
+    return keeper->confirmations;
+}
+
 struct secret_uses *keeper_secret_uses(struct keeper *keeper)
 {
     return keeper->secret_uses;
@@ -431,6 +446,7 @@ void keeper_free(struct keeper *keeper)
     db_free(keeper->db);
     db_args_free(keeper->args);
     secret_uses_free(keeper->secret_uses);
+    confirmations_free(keeper->confirmations);
     arena_free(keeper->arena);
     for (size_t i = 0; i < keeper->count_size; i++)
         free(keeper->counts[i].provider);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "inbox/confirmations.h"
 #include "inbox/secret_uses.h"
 
 struct keeper;
@@ -33,6 +34,9 @@ void keeper_count_refused(struct keeper *keeper, struct str provider, int64_t re
 
 /* Any thread: where uses of secrets are counted; written every few seconds. The keeper's. */
 struct secret_uses *keeper_secret_uses(struct keeper *keeper);
+
+/* Any thread: where addresses are noted that a person has to open. */
+struct confirmations *keeper_confirmations(struct keeper *keeper);
 
 /* Interrupts what runs, writes the last counts, takes the daemon's row away; waits for that for a
  * second or two at most. Takes NULL. */

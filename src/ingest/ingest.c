@@ -245,6 +245,9 @@ static void answer_handshake(struct intake *intake, const struct handshake_reply
     for (size_t i = 0; i < reply->header_count; i++)
         headers[i] = (struct http_header){reply->headers[i].name, reply->headers[i].value};
     intake->ingest->counts.handshakes++;
+    if (reply->visit.ptr && intake->ingest->keeper)
+        confirmations_add(keeper_confirmations(intake->ingest->keeper), provider, reply->visit,
+                          intake->request->source_ip);
     if (reply->visit.ptr)
         log_event(LOG_WARN, "open this address to confirm the subscription, if it is yours",
                   F_STR("provider", provider), F_STR("address", reply->visit));

@@ -171,6 +171,7 @@ def test_sns_subscription_is_left_to_a_person(pg, inboxd):
         url = "https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=2336412f"
         signed_only(daemon, json.dumps({"Type": "SubscriptionConfirmation", "SubscribeURL": url}).encode())
         daemon.wait_log(url)
+        pg.wait_until("select address from inboxd.confirmation where provider = 'p'", equals=url)
         assert daemon.log_text().count(url) == 1
         body = json.dumps({"Type": "SubscriptionConfirmation", "SubscribeURL": "http://169.254.169.254/"}).encode()
         assert daemon.post("p", body, signed(body), sign=False).text == "bad challenge"

@@ -53,4 +53,5 @@ def test_the_daemon_role_may_run_every_statement(pg):
     statements.run(session, "secret_use", ["h"], ["file:/x"], [1], [1], [3])
     statements.run(session, "secret_capture", "h", b"sealed", b"fingerprint", None)
     statements.run(session, "secrets_accepted")
+    statements.run(session, "confirmation", "sns", "https://sns.x.amazonaws.com/", None)
     session.commit()

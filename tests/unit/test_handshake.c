@@ -622,6 +622,29 @@ static void test_mistakes_of_methods(void **state)
         assert_mistake_of("methods", wrong[i][0], wrong[i][1]);
 }
 
+/* Of a preset's handshakes none is a mistake: a section of three lines is enough. */
+static void test_a_presets_hub_without_a_token_is_a_warning(void **state)
+{
+    struct mistakes *mistakes = mistakes_new();
+    struct config *config =
+        config_parse("t.conf", STR(PROVIDER "handshake = hub\n" SECRET), mistakes);
+    struct handshakes *handshakes;
+    size_t found = 0;
+
+    (void)state;
+    assert_non_null(config);
+    config->providers[0].handshake.file = "preset p";
+    handshakes = handshakes_new(&config->providers[0], mistakes);
+    assert_non_null(handshakes);
+    for (size_t i = 0; i < mistakes_count(mistakes); i++)
+        found += strstr(mistakes_get(mistakes, i)->text, "hub compares a token") != NULL;
+    assert_int_equal(found, 1);
+    assert_int_equal(mistakes_errors(mistakes), 0);
+    handshakes_free(handshakes);
+    mistakes_free(mistakes);
+    config_unref(config);
+}
+
 static void test_mistakes(void **state)
 {
     (void)state;
@@ -669,6 +692,7 @@ int main(void)
         cmocka_unit_test(test_token_capture),
         cmocka_unit_test(test_the_configuration_knows_what_is_handed_over),
         cmocka_unit_test(test_a_large_body_is_no_handshake),
+        cmocka_unit_test(test_a_presets_hub_without_a_token_is_a_warning),
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_mistakes_of_methods),
     };
