@@ -28,7 +28,7 @@ create table inboxd.quarantine_store (
 alter table inboxd.quarantine_store alter column headers set compression lz4, alter column head set compression lz4;
 create index quarantine_provider on inboxd.quarantine_store (provider, id);
 create index quarantine_received on inboxd.quarantine_store (received_at);
-create index quarantine_marked   on inboxd.quarantine_store (released_at) where released_at is not null and outcome is null;
+create index quarantine_marked   on inboxd.quarantine_store (released_at, id) where released_at is not null and outcome is null;
 
 -- Where a request came from, as far as bounds go: an IPv4 address or an IPv6 /64.
 create function inboxd.quarantine_source(ip inet) returns cidr

@@ -93,6 +93,11 @@ static void stored(void *argument, struct str provider, enum work_class class, i
     pool_notify(argument, provider, class, run_at);
 }
 
+static void different(void *argument, const struct event *event, int64_t first)
+{
+    quarantine_put_different(argument, event, first);
+}
+
 /* Starts the keeper, or tells it of another configuration. */
 static void set_keeper(struct daemon *daemon)
 {
@@ -191,6 +196,8 @@ static void start_work(struct daemon *daemon)
         .loop = daemon->loop,
         .stored = stored,
         .stored_argument = daemon->pool,
+        .different = different,
+        .different_argument = daemon->quarantine,
     });
     set_keeper(daemon);
     set_vault(daemon);

@@ -1,6 +1,6 @@
 -- duplicate_check.sql: $1 providers, $2 event ids, $3 SHA-256 of the bodies: the duplicates of a batch. Returns
--- n (1 for the first element), differs (true: the first delivery had other bytes) and dead (the id of the event where it is dead,
--- so that its redelivery runs nothing) of those that the ledger has. Counts the differing ones; notes the redeliveries of dead
+-- n (1 for the first element), differs (true: the first delivery had other bytes) dead (the id of the event where it is dead,
+-- so that its redelivery runs nothing) and id of those that the ledger has. Counts the differing ones; notes the redeliveries of dead
 -- events, each event at most once a minute. Indexes: ledger_pkey, outcome_pkey, attempt_log_id.
 with seen as materialized (
     select u.n, u.provider, l.id, l.body_sha256 <> u.body_sha256 as differs,
@@ -19,4 +19,4 @@ with seen as materialized (
        and not exists (select from inboxd.attempt_log a
                         where a.id = s.id and a.kind = 'redelivered' and a.at > now() - interval '1 minute')
 )
-select n::int, differs, case when dead_attempt is not null then id end as dead from seen
+select n::int, differs, case when dead_attempt is not null then id end as dead, id from seen

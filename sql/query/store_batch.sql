@@ -6,7 +6,7 @@
 --   $14 lane (null: no order), $15 place of its id in $16 (1 to the number of elements), $16 ids
 --   in ascending order (null: they are drawn here), $17 when they were received, all of them (null: now).
 -- Returns a row an event: n (1 for the first), id (null: a duplicate), run_at (the same for all: lower the claim cursor
--- to it). Key: ledger_pkey.
+-- to it), same (of a duplicate: it has the bytes of the first delivery; null: not known yet). Key: ledger_pkey.
 -- The ids are drawn first, and given in the order received, so that what follows joins on a bigint and not on two texts;
 -- a duplicate burns its id, as the column's default would. What is wide is not unnested but read from its array by the
 -- element's number, where it is stored: unnest and the joins would copy each body three times (10 to 20 % of the cost).
@@ -40,4 +40,8 @@ with input as materialized (
     insert into inboxd.counters (provider, minute, stored, duplicate)
     select provider, date_trunc('minute', now()), count(id), count(*) - count(id) from answer group by provider
 )
-select n::int as n, id, now() as run_at from answer
+select a.n::int as n, a.id, now() as run_at,
+       case when a.id is null
+            then (select l.body_sha256 = ($13::bytea[])[a.n] from inboxd.ledger l
+                   where l.provider = a.provider and l.event_id = a.event_id) end as same
+  from answer a

@@ -161,13 +161,39 @@ static void tell_stored(struct committer *c, const struct batch_row *rows, size_
     }
 }
 
-static void remember(struct arena *arena, struct duplicate *duplicate, const struct event *event,
-                     bool folded)
+/* What is kept of a duplicate whose bytes may be others than the first delivery's. */
+static const struct event *copy_event(struct arena *arena, const struct event *event)
 {
+    struct event *copy = arena_alloc(arena, sizeof(*copy));
+
+    copy->provider = arena_copy(arena, event->provider);
+    copy->id = arena_copy(arena, event->id);
+    copy->headers = arena_copy(arena, event->headers);
+    copy->body = arena_copy(arena, event->body);
+    copy->source_ip = arena_copy(arena, event->source_ip);
+    return copy;
+}
+
+/* A repeat has the same bytes as what it repeats, or may have others. */
+static bool may_differ(const struct batch_row *row, const struct store_item *item)
+{
+    if (item != row->item &&
+        memcmp(item->event.body_sha256, row->item->event.body_sha256, EVENT_SHA256_SIZE) != 0)
+        return true;
+    return row->item->result == STORE_DUPLICATE && !row->item->same;
+}
+
+static void remember(const struct committer *c, struct arena *arena, struct duplicate *duplicate,
+                     const struct batch_row *row, const struct store_item *item)
+{
+    const struct event *event = &item->event;
+
     duplicate->provider = arena_copy(arena, event->provider);
     duplicate->id = arena_copy(arena, event->id);
-    duplicate->folded = folded;
+    duplicate->folded = item != row->item;
     memcpy(duplicate->body_sha256, event->body_sha256, EVENT_SHA256_SIZE);
+    if (c->options.different && may_differ(row, item))
+        duplicate->copy = copy_event(arena, event);
 }
 
 static size_t count_duplicates(const struct batch_row *rows, size_t n)
@@ -182,22 +208,22 @@ static size_t count_duplicates(const struct batch_row *rows, size_t n)
     return count;
 }
 
-static struct duplicate *copy_duplicates(const struct batch_row *rows, size_t n, size_t count,
-                                         struct arena *arena)
+static struct duplicate *copy_duplicates(const struct committer *c, const struct batch_row *rows,
+                                         size_t n, size_t count, struct arena *arena)
 {
     struct duplicate *duplicates = arena_alloc(arena, count * sizeof(*duplicates));
     size_t at = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (rows[i].item->result == STORE_DUPLICATE)
-            remember(arena, &duplicates[at++], &rows[i].item->event, false);
+            remember(c, arena, &duplicates[at++], &rows[i], rows[i].item);
         for (const struct store_item *item = rows[i].repeats; item; item = item->next)
-            remember(arena, &duplicates[at++], &item->event, true);
+            remember(c, arena, &duplicates[at++], &rows[i], item);
     }
     return duplicates;
 }
 
-static void check_duplicates(struct committer *c, const struct duplicate *duplicates, size_t n)
+static void check_duplicates(struct committer *c, struct duplicate *duplicates, size_t n)
 {
     static _Thread_local int64_t last_differing, last_dead;
     struct duplicate_finds finds = store_check_duplicates(c->store, duplicates, n);
@@ -212,6 +238,10 @@ static void check_duplicates(struct committer *c, const struct duplicate *duplic
         log_event(LOG_WARN, "a dead event was sent again, which runs nothing; replay it by its id",
                   F_STR("provider", one->provider), F_STR("event_id", one->id),
                   F_NUM("id", finds.dead_id), F_NUM("redelivered", finds.dead));
+    for (size_t i = 0; i < n; i++)
+        if (duplicates[i].copy && duplicates[i].differs_from)
+            c->options.different(c->options.argument, duplicates[i].copy,
+                                 duplicates[i].differs_from);
 }
 
 /* Rows that are committed: wakes workers, answers, then looks at the duplicates. */
@@ -225,7 +255,7 @@ static void finish(struct committer *c, struct batch_row *rows, size_t n, bool a
     tell_stored(c, rows, n, after_loss);
     if (duplicate_count > 0) {
         arena = arena_new(16 * 1024);
-        duplicates = copy_duplicates(rows, n, duplicate_count, arena);
+        duplicates = copy_duplicates(c, rows, n, duplicate_count, arena);
     }
     for (size_t i = n; i-- > 0;) {
         push_repeats(&list, &rows[i], STORE_DUPLICATE);

@@ -90,6 +90,7 @@ static void read_results(const struct db_result *result, struct batch_row *rows)
         item->result = stored ? STORE_STORED : STORE_DUPLICATE;
         item->id = stored ? db_int(result, i, 1) : 0;
         item->run_at = db_time(result, i, 2);
+        item->same = !db_is_null(result, i, 3) && db_bool(result, i, 3);
     }
 }
 
@@ -309,8 +310,8 @@ static void put_duplicates(struct db_args *args, const struct duplicate *duplica
     db_args_array_end(args);
 }
 
-struct duplicate_finds store_check_duplicates(struct store *store,
-                                              const struct duplicate *duplicates, size_t n)
+struct duplicate_finds store_check_duplicates(struct store *store, struct duplicate *duplicates,
+                                              size_t n)
 {
     struct duplicate_finds finds = {0};
     struct db_result *result = NULL;
@@ -321,11 +322,12 @@ struct duplicate_finds store_check_duplicates(struct store *store,
     if (db_run(store->db, store->check_query, store->args, &result, NULL) < 0)
         return finds;
     for (int i = 0; i < db_rows(result); i++) {
-        const struct duplicate *duplicate = &duplicates[db_int(result, i, 0) - 1];
+        struct duplicate *duplicate = &duplicates[db_int(result, i, 0) - 1];
 
         if (!db_is_null(result, i, 1) && db_bool(result, i, 1)) {
             finds.differing += 1;
             finds.one_differing = duplicate;
+            duplicate->differs_from = db_int(result, i, 3);
         }
         if (!db_is_null(result, i, 2)) {
             finds.dead += 1;

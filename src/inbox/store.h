@@ -30,6 +30,8 @@ struct duplicate {
     struct str provider, id;
     unsigned char body_sha256[EVENT_SHA256_SIZE];
     bool folded; /* it never reached the ledger: its first copy came in the same batch */
+    const struct event *copy; /* where its bytes may differ from the first delivery's; else NULL */
+    int64_t differs_from;     /* 0, or the event whose bytes are others; found by the check */
 };
 
 /* What a person may want to know about duplicates: how many of a kind, and one of them. */
@@ -41,9 +43,10 @@ struct duplicate_finds {
     int64_t dead_id; /* of one_dead */
 };
 
-/* Compares what was sent again with what is stored, counts, and notes redeliveries of dead events.
- * Finds nothing where the database could not say. Best effort: the answers have left. */
-struct duplicate_finds store_check_duplicates(struct store *store,
-                                              const struct duplicate *duplicates, size_t n);
+/* Compares what was sent again with what is stored, says which differ, counts, and notes
+ * redeliveries of dead events. Finds nothing where the database could not say. Best effort: the
+ * answers have left. */
+struct duplicate_finds store_check_duplicates(struct store *store, struct duplicate *duplicates,
+                                              size_t n);
 
 #endif

@@ -91,6 +91,14 @@ static void stored(void *argument, struct str provider, enum work_class class, i
         options->stored(options->stored_argument, provider, class, run_at);
 }
 
+static void different(void *argument, const struct event *event, int64_t first)
+{
+    const struct writer_options *options = &((struct route *)argument)->writer->options;
+
+    if (options->different)
+        options->different(options->different_argument, event, first);
+}
+
 /* ---- the connection came or went ---- */
 
 /* One line when the first thread loses the database, one when the last has it back. */
@@ -207,6 +215,7 @@ static void start(struct writer *writer, struct route *route)
         .ack_timeout_ms = writer->options.ack_timeout_ms,
         .answer = answer,
         .stored = stored,
+        .different = different,
         .changed = changed,
         .argument = route,
     };

@@ -40,6 +40,7 @@ struct store_item {
     enum store_result result; /* set before done() */
     int64_t id;               /* of the stored event; 0 unless STORE_STORED */
     int64_t run_at;           /* us since 2000, when it may run; for the pool's cursor */
+    bool same;      /* a duplicate that is known to have the bytes of the first delivery */
     bool abandoned; /* set by the caller (atomic store) when its sender has been answered: not worth
                        storing any more if it has not begun */
     struct store_item *next; /* the writer's */
@@ -60,6 +61,11 @@ struct writer_options {
      * was lost in a commit. */
     void (*stored)(void *argument, struct str provider, enum work_class class, int64_t run_at);
     void *stored_argument;
+    /* Called on the store thread, after the answers have left, for each duplicate whose bytes
+     * differ from those of the event `first`; `event` is borrowed for the call, and has no more
+     * than provider, id, headers, body and source_ip. NULL: nobody wants to know. */
+    void (*different)(void *argument, const struct event *event, int64_t first);
+    void *different_argument;
 };
 
 struct writer *writer_new(const struct writer_options *options);

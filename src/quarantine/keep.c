@@ -126,6 +126,18 @@ static void put_sizes(struct db_args *args, const struct refused *list)
     db_args_array_end(args);
 }
 
+static void put_firsts(struct db_args *args, const struct refused *list)
+{
+    db_args_array_begin(args, DB_INT8);
+    for (; list; list = list->next) {
+        if (list->first)
+            db_args_element_int8(args, list->first);
+        else
+            db_args_element_null(args);
+    }
+    db_args_array_end(args);
+}
+
 /* The parameters of quarantine_put.sql, in its order. */
 static void put_rows(struct db_args *args, const struct refused *list)
 {
@@ -143,6 +155,7 @@ static void put_rows(struct db_args *args, const struct refused *list)
     put_column(args, DB_BYTEA, list, body_of);
     put_digests(args, list);
     put_sizes(args, list);
+    put_firsts(args, list);
 }
 
 /* ---- bounds ---- */

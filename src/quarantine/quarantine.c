@@ -115,7 +115,8 @@ void quarantine_put(struct quarantine *quarantine, const struct provider_config 
         put(quarantine, refused_new(provider, request, reason));
 }
 
-void quarantine_put_different(struct quarantine *quarantine, const struct event *event)
+void quarantine_put_different(struct quarantine *quarantine, const struct event *event,
+                              int64_t first)
 {
     const struct provider_config *provider;
     const struct config *config;
@@ -125,7 +126,7 @@ void quarantine_put_different(struct quarantine *quarantine, const struct event 
     pthread_mutex_unlock(&quarantine->lock);
     provider = config_provider(config, event->provider);
     if (provider && admit(quarantine, provider, event->source_ip, event->body.len))
-        put(quarantine, refused_new_different(provider, event));
+        put(quarantine, refused_new_different(provider, event, first));
     config_unref(config);
 }
 

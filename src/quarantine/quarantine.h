@@ -21,8 +21,10 @@ void quarantine_configure(struct quarantine *quarantine, const struct config *co
 void quarantine_put(struct quarantine *quarantine, const struct provider_config *provider,
                     const struct request *request, const char *reason);
 
-/* Any thread, the same: a duplicate that has other bytes than the first delivery. */
-void quarantine_put_different(struct quarantine *quarantine, const struct event *event);
+/* Any thread, the same: a duplicate that has other bytes than the first delivery, which is the
+ * event `first`. */
+void quarantine_put_different(struct quarantine *quarantine, const struct event *event,
+                              int64_t first);
 
 /* Interrupts what runs, writes what waits if that takes no longer than a second. Takes NULL. */
 void quarantine_free(struct quarantine *quarantine);

@@ -213,10 +213,11 @@ struct refused *refused_new(const struct provider_config *provider, const struct
 }
 
 struct refused *refused_new_different(const struct provider_config *provider,
-                                      const struct event *event)
+                                      const struct event *event, int64_t first)
 {
     struct refused *refused = begin(provider, event->source_ip, event->body, REFUSED_DIFFERENT);
 
+    refused->first = first;
     refused->method = STR("POST");
     refused->target = STR("");
     refused->headers = arena_copy(refused->arena, event->headers);

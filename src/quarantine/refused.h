@@ -29,6 +29,7 @@ struct refused {
                              credential; ptr NULL: not known */
     struct str hashes;    /* of the credentials, REFUSED_HASH_SIZE bytes each */
     struct str body;
+    int64_t first; /* 0, or the event that it is a different duplicate of */
     unsigned char salt[REFUSED_SALT_SIZE];
 
     struct quarantine_bounds bounds; /* of its provider */
@@ -40,9 +41,10 @@ struct refused {
 struct refused *refused_new(const struct provider_config *provider, const struct request *request,
                             const char *reason);
 
-/* Of an event that was verified and read: a duplicate with other bytes. */
+/* Of an event that was verified and read: a duplicate with other bytes than the event `first`. Read
+ * are provider, id, headers, body and source_ip. */
 struct refused *refused_new_different(const struct provider_config *provider,
-                                      const struct event *event);
+                                      const struct event *event, int64_t first);
 
 void refused_free(struct refused *refused); /* takes NULL */
 

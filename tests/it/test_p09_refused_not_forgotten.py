@@ -2,13 +2,15 @@
 
 import base64
 import hashlib
+import socket
+import time
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from it.working import wait_done
-from support import DONE, sign
+from support import DONE, http, sign
 
 WRONG = {"X-Sig": "0" * 64}
 
@@ -118,6 +120,125 @@ def test_list_and_show(pg, inboxd):
     assert "invalid json" in daemon.ctl("quarantine", "show", number).stdout
     assert daemon.ctl("quarantine", "show", 999, check=False).returncode == 1
     assert daemon.ctl("quarantine", "list", "--limit", "many", check=False).returncode == 64
+
+
+def test_a_duplicate_with_other_bytes_is_kept(pg, inboxd):
+    daemon = inboxd(providers={"g": {"quarantine": "off"}})
+    first, same, other = b'{"id":"e1","v":1}', b'{"id":"e1","v":1}', b'{"id":"e1","v":2}'
+    assert [daemon.post("n", body, {"X-Token": "t0k3n"}).text for body in (first, other, same, other)] == ["ok", "dup", "dup", "dup"]
+    daemon.post("g", first)
+    assert daemon.post("g", other, sign.github_headers(other, delivery=hashlib.sha1(first).hexdigest()), sign=False).text == "dup"
+    wait_kept(pg, 2)
+    assert kept(pg, "provider, reason, body, event, headers->>'x-token'") == [("n", "different duplicate", other, 1, "[redacted]")] * 2
+    pg.wait_until("select differing from duplicates where provider = 'n'", equals=2)
+    pg.wait_until("select differing from duplicates where provider = 'g'", equals=1)
+    number = pg.value("select min(id) from quarantine")
+    done = daemon.ctl("--database", pg.conninfo("postgres"), "quarantine", "release", number, check=False)
+    assert done.returncode == 1 and "its id is taken by event 1" in done.stderr
+    assert release(pg, daemon, "--provider", "n", "--all") == ["nothing to release"]
+
+
+def test_copies_in_one_batch_that_differ_are_kept(pg, inboxd):
+    """Folded in memory, or stored while the other waited: whichever is first, the others are kept if they differ."""
+    daemon = inboxd(writers=1, workers=0)
+    blocker = pg.session()
+    blocker.do("lock table ledger in access exclusive mode")
+    bodies = [f'{{"id":"e1","v":{n % 4}}}'.encode() for n in range(16)]
+    with ThreadPoolExecutor(16) as pool:
+        posts = [pool.submit(daemon.post, "n", body) for body in bodies]
+        pg.wait_until("select count(*) > 0 from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'inboxd store'")
+        blocker.rollback()
+        assert sorted(post.result().text for post in posts) == ["dup"] * 15 + ["ok"]
+    wait_kept(pg, 12)
+    stored = pg.value("select body from event_store")
+    assert sorted(body for body, in kept(pg, "body")) == sorted(body for body in bodies if body != stored)
+
+
+# Bounds -------------------------------------------------------------------------------------------
+
+
+def post_from(daemon, source, body, headers=WRONG, provider="h"):
+    """A request from another loopback address."""
+    with socket.create_connection(daemon.address, 30, (source, 0)) as connection:
+        connection.sendall(http.request_bytes("POST", f"/webhooks/{provider}", body, headers))
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            answer += connection.recv(4096)
+    return int(answer.split()[1])
+
+
+def dropped(pg, count):
+    pg.wait_until("select sum(quarantine_dropped) from throughput", equals=count)
+
+
+def test_a_flood_from_one_address_does_not_push_out_anothers(pg, inboxd):
+    daemon = inboxd(providers={"h": {"quarantine_max": "10 1M"}})
+    for n in range(30):
+        assert post_from(daemon, "127.0.0.66", f"flood {n}") == 401
+    wait_kept(pg, 10)
+    assert post_from(daemon, "127.0.0.2", b'{"id":"the one"}') == 401
+    dropped(pg, 21)
+    for n in range(30):
+        assert post_from(daemon, "127.0.0.66", f"more {n}") == 401
+    dropped(pg, 51)
+    rows = kept(pg, "host(source_ip), body")
+    assert rows == [("127.0.0.66", f"flood {n}".encode()) for n in range(9)] + [("127.0.0.2", b'{"id":"the one"}')]
+
+
+def test_bytes_and_rows_a_minute_are_bounded(pg, inboxd):
+    daemon = inboxd(providers={"h": {"quarantine_max": "100 40K 20"}, "g": {"quarantine_max": "100 1M 20"}})
+    for _ in range(10):
+        assert post_from(daemon, "127.0.0.66", b"x" * 16000) == 401
+        assert post_from(daemon, "127.0.0.2", b"y" * 1000) == 401
+    assert post_from(daemon, "127.0.0.3", b"z" * 50000) == 401  # cannot be kept at all
+    dropped(pg, 10)
+    assert dict(pg.rows("select host(source_ip), count(*) from quarantine group by 1")) == {"127.0.0.2": 10, "127.0.0.66": 1}
+    assert pg.value("select sum(bytes) from quarantine") <= 40 * 1024
+    # 45 in one minute or in two: at most 20 of each are kept.
+    for n in range(45):
+        assert post_from(daemon, "127.0.0.4", f"{n}", provider="g") == 401
+    pg.wait_until("select sum(quarantined + quarantine_dropped) from throughput where provider = 'g'", equals=45)
+    assert 20 <= pg.value("select count(*) from quarantine where provider = 'g'") <= 40
+
+
+def test_without_a_database_the_answer_is_as_quick_and_the_copy_waits(own_pg, cluster, inboxd):
+    daemon = inboxd(pg=own_pg)
+    daemon.post("h", "{}", WRONG, sign=False)
+    wait_kept(own_pg, 1)
+    cluster.stop("immediate")
+    begin = time.monotonic()
+    for n in range(50):
+        assert daemon.post("h", f"during {n}", WRONG, sign=False).text == "bad signature"
+    assert time.monotonic() - begin < 5
+    cluster.start()
+    wait_kept(own_pg, 51)
+    assert kept(own_pg, "body")[1:] == [(f"during {n}".encode(),) for n in range(50)]
+    assert own_pg.value("select max(received_at) < now() from quarantine")
+
+
+def test_a_database_that_hangs_delays_no_answer_and_memory_is_bounded(pg, inboxd):
+    daemon = inboxd(providers={"h": {"quarantine_max": "1000 64M 100000"}})
+    daemon.post("h", "{}", WRONG, sign=False)
+    wait_kept(pg, 1)
+    blocker = pg.session()
+    blocker.do("lock table quarantine_store in access exclusive mode")
+    before = daemon.memory()
+    answers = daemon.post_many("h", [b"x" * 200000] * 400, threads=4, sign=False)
+    assert {answer.text for answer in answers} == {"missing signature"}
+    assert daemon.memory() - before < 60 << 20
+    blocker.rollback()
+    pg.wait_until("select sum(quarantined + quarantine_dropped) from throughput", equals=401, timeout=60)
+    assert 40 < pg.value("select count(*) from quarantine") < 120
+
+
+def test_what_waits_at_the_end_is_written_and_what_is_old_is_purged(pg, inboxd):
+    daemon = inboxd(retain="1h")
+    daemon.post("h", "{}", WRONG, sign=False)
+    assert daemon.terminate() == 0
+    assert pg.value("select count(*) from quarantine") == 1
+    pg.execute("update quarantine_store set received_at = now() - interval '2 hours'")
+    daemon.start()
+    wait_kept(pg, 0)
 
 
 # Releasing ----------------------------------------------------------------------------------------

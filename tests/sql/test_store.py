@@ -96,8 +96,16 @@ def test_large_bodies_and_keys(pg):
 def test_duplicates_with_other_bytes_are_told_and_counted(pg):
     store(pg, event("e1", body=b'{"v": 1}'), event("e2", body=b'{"v": 1}'))
     args = store_args(event("e1", body=b'{"v": 1}'), event("e2", body=b'{"v": 2}'), event("e3"))
-    assert run(pg, "duplicate_check", args[0], args[1], args[12]) == [(1, False, None), (2, True, None)]
+    assert run(pg, "duplicate_check", args[0], args[1], args[12]) == [(1, False, None, 1), (2, True, None, 2)]
     assert pg.value("select sum(differing) from counters") == 1
+
+
+def test_a_duplicate_is_known_to_have_the_same_bytes_where_the_first_is_visible(pg):
+    store(pg, event("e1", body=b'{"v": 1}'), event("e2", body=b'{"v": 1}'))
+    args = store_args(event("e1", body=b'{"v": 1}'), event("e2", body=b'{"v": 2}'), event("e3"))
+    assert [(row[1] is None, row[3]) for row in sorted(run(pg, "store_batch", *args), key=lambda row: row[0])] == [
+        (True, True), (True, False), (False, None),
+    ]  # fmt: skip
 
 
 def test_a30_redeliveries_of_dead_events_are_told_and_noted(pg):
