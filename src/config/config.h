@@ -83,6 +83,7 @@ struct provider_config {
     struct setting signed_template; /* key `signed` */
     struct setting secret_encoding;
     struct setting public_url;
+    struct setting signed_body;          /* sent or inflated */
     struct setting vars;                 /* NAME=VALUE, ... */
     struct setting body_unauthenticated; /* yes or no */
     struct setting algorithms, claims;   /* of a JSON Web Token */

@@ -16,10 +16,15 @@ struct provider {
     int64_t *uses;       /* one a secret: requests that it verified */
     struct arena *arena; /* sources and pointers */
     struct format format;
+    bool signs_inflated; /* signatures are over what a packed body holds */
     const struct source *event_id, *event_type, *key;
     struct pointer_list pointers;
     struct json_paths *paths; /* NULL: no source reads the body */
     struct buf headers;       /* scratch, used again for every request */
 };
+
+/* Judges a request's signature; not with verify = none. */
+enum refusal provider_judge(struct provider *provider, const struct request *request,
+                            bool *verified);
 
 #endif

@@ -6,8 +6,10 @@
 #include <sys/random.h>
 
 #include "base/codec.h"
+#include "provider/encoding.h"
 #include "provider/identity.h"
 #include "provider/parts.h"
+#include "provider/signed_body.h"
 
 /* ---- compiling ---- */
 
@@ -177,6 +179,22 @@ static bool compile_format(struct provider *provider, struct mistakes *mistakes)
     return false;
 }
 
+static bool compile_signed_body(struct provider *provider, struct mistakes *mistakes)
+{
+    const struct provider_config *config = provider->config;
+    const struct setting *setting = &config->signed_body;
+    struct err err = {0};
+
+    if (signed_body_parse(setting->text, &provider->signs_inflated, &err) == 0 &&
+        provider->signs_inflated && str_is(config->verify.text, "none"))
+        err_set(&err, ERR_INPUT, "is not used with verify = none; take it away");
+    if (err.kind == ERR_NONE)
+        return true;
+    mistakes_add(mistakes, setting->file, setting->line, "provider \"%.*s\": signed_body %s",
+                 STR_ARG(config->name), err.text);
+    return false;
+}
+
 static bool compile_sources(struct provider *provider, struct mistakes *mistakes)
 {
     const struct provider_config *config = provider->config;
@@ -223,6 +241,7 @@ struct provider *provider_new_captured(const struct provider_config *config,
     buf_init(&provider->headers, BUF_NO_CAP);
     well = compile_sources(provider, mistakes);
     well = compile_format(provider, mistakes) && well;
+    well = compile_signed_body(provider, mistakes) && well;
     if (signs)
         provider->scheme = compile_scheme(config, captured, mistakes);
     provider->handshakes = handshakes_new(config, mistakes);
@@ -256,14 +275,9 @@ const struct handshakes *provider_handshakes(const struct provider *provider)
 
 /* ---- reading ---- */
 
-enum refusal provider_verify(struct provider *provider, const struct request *request,
-                             bool *verified)
+enum refusal provider_judge(struct provider *provider, const struct request *request,
+                            bool *verified)
 {
-    provider->matched = provider->config->secret_count;
-    if (!provider->scheme) {
-        *verified = false;
-        return REFUSAL_NONE;
-    }
     switch (verify_request(provider->scheme, request, &provider->matched)) {
     case VERIFY_VALID:
         if (provider->matched < provider->config->secret_count)
@@ -278,6 +292,19 @@ enum refusal provider_verify(struct provider *provider, const struct request *re
         break;
     }
     return REFUSAL_BAD_SIGNATURE;
+}
+
+enum refusal provider_verify(struct provider *provider, const struct request *request,
+                             bool *verified)
+{
+    provider->matched = provider->config->secret_count;
+    if (!provider->scheme) {
+        *verified = false;
+        return REFUSAL_NONE;
+    }
+    if (provider->signs_inflated && encoding_of(request) != ENCODING_NONE)
+        return signed_body_verify(provider, request, verified);
+    return provider_judge(provider, request, verified);
 }
 
 struct str provider_matched(const struct provider *provider)
