@@ -10,7 +10,7 @@ from support.places import ROOT
 from support.senders import RECEIVED, SENDERS
 
 # Only their senders have the private key, or the time that is signed stands in the body.
-UNSIGNABLE = {"discord", "linear", "mailgun", "paypal", "sendgrid", "sns", "standard-webhooks-v1a", "telnyx"}
+UNSIGNABLE = {"discord", "linear", "mailgun", "plaid", "paypal", "sendgrid", "sns", "standard-webhooks-v1a", "telnyx"}
 RECEIVED_ID = re.compile(r"\b1[0-9]{15}\b")  # microseconds since 1970
 
 

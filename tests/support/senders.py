@@ -240,6 +240,54 @@ def unsigned(body):
     return {}
 
 
+def b64url(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def ecdsa_raw(data):
+    """The two numbers of a signature, 32 bytes each, out of its DER."""
+    der = openssl("dgst", "-sha256", "-sign", key_file("ec"), data=data)
+    r, rest = der[4 : 4 + der[3]], der[4 + der[3] :]
+    return b"".join(number.lstrip(b"\0").rjust(32, b"\0") for number in (r, rest[2:]))
+
+
+def jwt(claims, algorithm="HS256", **header):
+    text = ".".join(b64url(json.dumps(part).encode()) for part in ({"alg": algorithm, "typ": "JWT", **header}, claims))
+    signature = ecdsa_raw(text.encode()) if algorithm == "ES256" else mac(text.encode())
+    return f"{text}.{b64url(signature)}"
+
+
+def digest_hex(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def monday(body):
+    now = int(time.time())
+    return {"Authorization": jwt({"accountId": 1, "userId": 2, "aud": f"{HOST}monday", "iat": now, "exp": now + 300})}
+
+
+def messagebird(body):
+    now = int(time.time())
+    url_hash, payload_hash = digest_hex(f"{HOST}messagebird".encode()), digest_hex(body)
+    claims = {"iss": "MessageBird", "nbf": now, "exp": now + 60, "jti": "1", "url_hash": url_hash, "payload_hash": payload_hash}
+    return {"MessageBird-Signature-JWT": jwt(claims)}
+
+
+def vonage(body):
+    claims = {"iat": int(time.time()), "jti": "c5ba", "iss": "Vonage", "payload_hash": digest_hex(body), "api_key": "a1b2"}
+    return {"Authorization": "Bearer " + jwt(claims)}
+
+
+def plaid(body):
+    claims = {"iat": int(time.time()), "request_body_sha256": digest_hex(body)}
+    return {"Plaid-Verification": jwt(claims, "ES256", kid="k1")}
+
+
+def ec_jwk():
+    point = public_der("ec")[-64:]
+    return json.dumps({"kty": "EC", "crv": "P-256", "kid": "k1", "alg": "ES256", "x": b64url(point[:32]), "y": b64url(point[32:])})
+
+
 def shown(name, value=SECRET):
     """A token, which is sent as it is."""
     return lambda body: {name: value}
@@ -543,6 +591,37 @@ SENDERS = {
         headers={"x-amz-sns-message-type": "Notification"},
         content_type="text/plain; charset=UTF-8",
         spoil=("Message",),
+    ),
+    "netlify": Sender(
+        {"id": "5ebc34bf", "state": "ready", "updated_at": "2020-05-13T17:57:15.906Z"},
+        lambda body: {"X-Webhook-Signature": jwt({"iss": "netlify", "sha256": digest_hex(body)})},
+        ("deploy_created:5ebc34bf:ready:2020-05-13T17\\:57\\:15.906Z", "deploy_created", "5ebc34bf"),
+        headers={"X-Netlify-Event": "deploy_created"},
+    ),
+    "monday": Sender(
+        {"event": {"triggerUuid": "504b2eb7", "type": "update_column_value", "boardId": 1771812698, "pulseId": 1772099344}},
+        monday,
+        ("504b2eb7", "update_column_value", "1771812698:1772099344"),
+        keys={"public_url": f"{HOST}monday"},
+        covered=False,
+    ),
+    "messagebird": Sender(
+        {"type": "message.updated", "message": {"id": "m1", "conversationId": "c1", "status": "read", "updatedDatetime": "2018-07-02T12:33:53Z"}},
+        messagebird,
+        ("message.updated:m1:read:2018-07-02T12\\:33\\:53Z", "message.updated", "c1"),
+        keys={"public_url": f"{HOST}messagebird"},
+    ),
+    "vonage": Sender(
+        {"message_uuid": "aaaaaaaa", "to": "447700900000", "status": "delivered", "timestamp": "2020-01-01T14:00:00.000Z"},
+        vonage,
+        ("aaaaaaaa:delivered:2020-01-01T14\\:00\\:00.000Z", "delivered", "aaaaaaaa"),
+    ),
+    "plaid": Sender(
+        {"webhook_type": "TRANSACTIONS", "webhook_code": "SYNC_UPDATES_AVAILABLE", "item_id": "wz666MBj"},
+        plaid,
+        (f"TRANSACTIONS:SYNC_UPDATES_AVAILABLE:wz666MBj:{RECEIVED}", "TRANSACTIONS:SYNC_UPDATES_AVAILABLE", "wz666MBj"),
+        secret=ec_jwk,
+        again="ok",
     ),
     "basic": Sender(
         {"id": "n1", "type": "note.created"},

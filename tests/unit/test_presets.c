@@ -45,6 +45,9 @@ static const char *secret_for(struct str scheme, struct str encoding)
         {"whsec", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="},
         {"whpk", "whpk_O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik="},
         {"ed25519-hex", "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"},
+        {"jwk", "{\"kty\":\"EC\",\"crv\":\"P-256\",\"kid\":\"k1\",\"x\":\"Rb-"
+                "05je8dcRIFTLhlegR8rhuGObdBrA7UH1IgGzIGP4\",\"y\":\"oNq105QBLV2ND9XF1MpURQQ_"
+                "MecAkRDwZ1XNw2cEVzI\"}"},
         {"spki", "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE9Z85Fxpbux6REHHkDwYsKwiaQi8ptG/"
                  "hZaWbvuq9b+9cveLagNKA7kyDRoseNIag0lmk172nc62vcVpb/p6p7Q=="},
     };
