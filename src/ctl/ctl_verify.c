@@ -149,11 +149,20 @@ static void tell_scheme(struct judging *judging)
 
 /* ---- the secrets, one by one ---- */
 
+static bool secret_is_elsewhere(const struct provider_config *config)
+{
+    return config->secret_count == 0 && config->captures_secret;
+}
+
 static void tell_secrets(struct judging *judging)
 {
     const struct provider_config *config = judging->config;
     struct trial trial = {config, &judging->captured.request, judging->arena, 0};
 
+    if (secret_is_elsewhere(config))
+        tell(judging, "secret",
+             "was handed over in a handshake and is in the database, which is not asked; `inboxctl "
+             "secrets show ID` prints it for a file that `secret` can name");
     for (size_t i = 0; i < config->secret_count; i++) {
         struct secret *secret;
         struct provider_config alone =
@@ -259,6 +268,10 @@ static int tell_verdict(struct judging *judging)
         return code;
     if (refusal == REFUSAL_NONE)
         refusal = provider_parse(judging->provider, request, verified, judging->arena, &events);
+    if (refusal == REFUSAL_BAD_SIGNATURE && secret_is_elsewhere(judging->config)) {
+        tell(judging, "verdict", "cannot tell: the secret is not here");
+        return EXIT_CANNOT_TELL;
+    }
     if (refusal != REFUSAL_NONE)
         return tell_refused(judging, refusal);
     tell(judging, "verdict",
