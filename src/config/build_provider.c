@@ -288,16 +288,31 @@ static void check_no_secret(const struct check *check)
                       STR_ARG(provider->name));
 }
 
+/* Somebody who has written how requests are signed believes that it is looked at. */
+static void check_none(const struct check *check)
+{
+    static const char *const keys[] = {"secret", "signature", "signed", "timestamp"};
+    bool shakes = check->provider->handshake.text.ptr; /* it may use the secret */
+
+    for (size_t i = shakes ? 1 : 0; i < ARRAY_LEN(keys); i++) {
+        const struct entry *entry = line_of(check, keys[i]);
+
+        if (entry && entry->value.len > 0)
+            mistakes_add(check->build->mistakes, entry->file, entry->line,
+                         "%s: verify = none accepts every request and does not use it; take this "
+                         "line away, or write how requests are verified",
+                         keys[i]);
+    }
+}
+
 static void check_secrets(const struct check *check)
 {
     const struct provider_config *provider = check->provider;
-    const struct entry *first = line_of(check, "secret");
     bool none = str_is(provider->verify.text, "none");
     bool raw = str_is(provider->secret_encoding.text, "raw");
 
-    if (none && first)
-        mistakes_warn(check->build->mistakes, first->file, first->line,
-                      "secret: with verify = none it is not used");
+    if (none)
+        check_none(check);
     if (!none && provider->verify.text.ptr && !attempted(check, "secret"))
         check_no_secret(check);
     if (provider->secret_count > SECRETS_MAX)

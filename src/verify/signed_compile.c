@@ -148,6 +148,37 @@ static void check_vars(struct compiler *compiler)
     }
 }
 
+/* Whether the place of a signature is itself signed, which no sender can do. */
+static bool signs_itself(const struct signed_scheme *scheme, const struct place *place)
+{
+    const struct template *template = &scheme->template;
+
+    switch (place->kind) {
+    case PLACE_HEADER:
+        return template_names(template, PART_HEADER, place->name);
+    case PLACE_QUERY:
+        return template_has_url(template) || template_names(template, PART_QUERY, place->name);
+    case PLACE_JSON:
+        return template_covers_body(template) || template_has(template, PART_CRC32) ||
+               template_has_pointer(template, place->pointer);
+    case PLACE_HEADER_FAMILY:
+        break;
+    }
+    return false;
+}
+
+static void check_circles(struct compiler *compiler)
+{
+    const struct signed_scheme *scheme = compiler->scheme;
+
+    for (size_t i = 0; i < scheme->signature_count; i++)
+        if (signs_itself(scheme, &scheme->signatures[i].place)) {
+            complain(compiler, VERIFY_SIGNED, 0,
+                     "covers the place of the signature itself, which no sender can do");
+            return;
+        }
+}
+
 /* Safety rules over the whole. */
 static void check_whole(struct compiler *compiler)
 {
@@ -166,6 +197,7 @@ static void check_whole(struct compiler *compiler)
     if (scheme->algorithm->method == METHOD_PLAIN && !template_has(template, PART_SECRET))
         complain(compiler, VERIFY_SIGNED, 0, "has to use {secret}, or anybody could sign");
     check_lists(compiler);
+    check_circles(compiler);
     check_url(compiler);
 }
 

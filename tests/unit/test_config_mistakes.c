@@ -161,7 +161,16 @@ static const struct {
      "5: order: \"strickt\" is unknown; write serial, strict or none\n"},
     {PROVIDER NONE SECRET, "5: warning: secret: the secret stands in the configuration; "
                            "file:/PATH, env:NAME or credential:NAME keep it apart\n"
-                           "5: warning: secret: with verify = none it is not used\n"},
+                           "5: secret: verify = none accepts every request and does not use it; "
+                           "take this line away, or write how requests are verified\n"},
+    {PROVIDER NONE "signature = header:A hex\nsigned = {body}\ntimestamp = header:T s\n",
+     "5: signature: verify = none accepts every request and does not use it; take this line away, "
+     "or write how requests are verified\n"
+     "6: signed: verify = none accepts every request and does not use it; take this line away, or "
+     "write how requests are verified\n"
+     "7: timestamp: verify = none accepts every request and does not use it; take this line away, "
+     "or write how requests are verified\n"},
+    {PROVIDER NONE "signature =\n", ""},
     {PROVIDER HMAC "on = ignore\nsecret = geheim\n",
      "7: secret: the value does not say where the secret is; write file:/PATH, env:NAME, "
      "credential:NAME or text:SECRET\n"},

@@ -52,15 +52,16 @@ static void fail_report(void *argument, enum verify_field field, size_t index, c
 static struct verify_scheme *scheme_of(const char *signature, const char *signed_template)
 {
     struct str secret = STR(K0);
-    struct verify_spec spec = {.algorithm = STR("hmac-sha256"),
-                               .signature = str_from(signature),
-                               .signed_template = str_from(signed_template),
-                               .public_url = STR("https://example.com/in/h"),
-                               .vars = strstr(signed_template, "{var:")
-                                           ? STR("id=WH-1 {body} %3A, a.b-C_9 = = ")
-                                           : STR_NONE,
-                               .secrets = &secret,
-                               .secret_count = 1};
+    struct verify_spec spec = {
+        .algorithm = STR("hmac-sha256"),
+        .signature = str_from(signature),
+        .signed_template = str_from(signed_template),
+        .public_url = STR("https://example.com/in/h"),
+        .vars =
+            strstr(signed_template, "{var:") ? STR("id=WH-1 {body} %3A, a.b-C_9 = = ") : STR_NONE,
+        .body_unauthenticated = strstr(signed_template, "body}") ? STR_NONE : STR("yes"),
+        .secrets = &secret,
+        .secret_count = 1};
 
     return verify_scheme_new(&spec, fail_report, NULL);
 }
@@ -222,8 +223,9 @@ static void test_numbered_families(void **state)
 static void test_a_signature_in_the_query_or_the_body(void **state)
 {
     struct verify_scheme *query = scheme_of("query:sig hex", "{body}");
-    struct verify_scheme *member = scheme_of("json:/sig hex", "{sha256hex:body}");
-    char text[200];
+    struct verify_scheme *member = scheme_of("json:/sig hex", "{json:/id}");
+    unsigned char digest[DIGEST_MAX];
+    char text[200], hex[CODEC_HEX_SIZE(32)];
     struct request request = {.body = STR(BODY)};
 
     (void)state;
@@ -239,6 +241,11 @@ static void test_a_signature_in_the_query_or_the_body(void **state)
     assert_int_equal(verify_request(member, &request, NULL), VERIFY_BAD);
     request.body = STR("{\"sig\":");
     assert_int_equal(verify_request(member, &request, NULL), VERIFY_BAD);
+    sign(STR("evt_1"), digest);
+    codec_hex_encode(digest, 32, hex);
+    snprintf(text, sizeof(text), "{\"id\":\"evt_1\",\"sig\":\"%s\"}", hex);
+    request.body = str_from(text);
+    assert_int_equal(verify_request(member, &request, NULL), VERIFY_VALID);
     verify_scheme_free(query);
     verify_scheme_free(member);
 }

@@ -62,14 +62,25 @@ static void check(const struct verify_spec *spec, const char *want)
 #define AFTER_PLACE                                                                                \
     "; after the place come split CH, prefix TEXT, repeat any, and hex, base64 or base64url\n"
 
+#define CIRCLE "signed: covers the place of the signature itself, which no sender can do\n"
+
 static const struct {
     const char *algorithm, *signature, *timestamp, *signed_template, *url;
     const char *want;
 } cases[] = {
     {"hmac-sha256", "header:A hex", NULL, "{body}", NULL, ""},
     {"hmac-sha1", "header:A-* base64", "header:T ms", "{ts}{body}", NULL, ""},
-    {"hmac-sha512", "json:/a base64url", "json:/t iso8601", "{sha256hex:body}", NULL, ""},
-    {"sha256", "query:a hex", NULL, "{secret}{method}{url}{body}", "https://a.example/b", ""},
+    {"hmac-sha512", "query:a base64url", "json:/t iso8601", "{sha256hex:body}", NULL, ""},
+    {"sha256", "header:a hex", NULL, "{secret}{method}{url}{body}", "https://a.example/b", ""},
+
+    /* No sender can sign the signature. */
+    {"hmac-sha256", "json:/a hex", NULL, "{body}", NULL, CIRCLE},
+    {"hmac-sha256", "json:/a hex", NULL, "{sha256hex:body}", NULL, CIRCLE},
+    {"hmac-sha256", "header:A hex", NULL, "{header:a}{body}", NULL, CIRCLE},
+    {"hmac-sha256", "query:a hex", NULL, "{query:a}{body}", NULL, CIRCLE},
+    {"hmac-sha256", "query:a hex", NULL, "{url}{body}", "https://a.example/b", CIRCLE},
+    {"hmac-sha256", "header:B hex | query:a hex", NULL, "{url:decoded}{body}",
+     "https://a.example/b", CIRCLE},
 
     {NULL, "header:A hex", NULL, "{body}", NULL,
      "verify: is no scheme; inboxd.conf(5) lists them\n"},
