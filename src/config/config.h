@@ -103,7 +103,7 @@ struct provider_config {
 
     /* Identity and content: texts of the sources grammar. */
     struct setting event_id, event_type, key;
-    struct setting format;
+    struct setting format, split, reply;
     enum order order;
     int64_t max_body;       /* bytes */
     int64_t ack_timeout_ms; /* never more than the daemon's */

@@ -13,6 +13,7 @@ enum refusal {
     REFUSAL_INVALID_FORM,         /* 400 */
     REFUSAL_MISSING_FORM_FIELD,   /* 400 */
     REFUSAL_INVALID_ENCODING,     /* 400: not what Content-Encoding says */
+    REFUSAL_MISSING_EVENTS,       /* 400: no array where the events should be */
     REFUSAL_MISSING_EVENT_ID,     /* 400 */
     REFUSAL_MISSING_CHALLENGE,    /* 400: a handshake's request without its parameter */
     REFUSAL_BAD_CHALLENGE,        /* 400: not decodable, too long, twice */
@@ -28,6 +29,7 @@ enum refusal {
     REFUSAL_METHOD_NOT_ALLOWED,   /* 405 with Allow */
     REFUSAL_TOO_SLOW,             /* 408, close */
     REFUSAL_BODY_TOO_LARGE,       /* 413, close */
+    REFUSAL_TOO_MANY_EVENTS,      /* 413 */
     REFUSAL_TARGET_TOO_LONG,      /* 414, close */
     REFUSAL_UNSUPPORTED_ENCODING, /* 415 */
     REFUSAL_RATE_LIMIT,           /* 429 with Retry-After */

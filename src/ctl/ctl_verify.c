@@ -253,7 +253,7 @@ static int tell_refused(struct judging *judging, enum refusal refusal)
 static int tell_verdict(struct judging *judging)
 {
     const struct request *request = &judging->captured.request;
-    struct provider_events events = {NULL, 0};
+    struct provider_events events = {.element = PROVIDER_NO_ELEMENT};
     bool verified = false;
     enum refusal refusal;
     int code;
@@ -272,6 +272,8 @@ static int tell_verdict(struct judging *judging)
         tell(judging, "verdict", "cannot tell: the secret is not here");
         return EXIT_CANNOT_TELL;
     }
+    if (events.element != PROVIDER_NO_ELEMENT)
+        tell(judging, "element", "%zu of the array that split names", events.element);
     if (refusal != REFUSAL_NONE)
         return tell_refused(judging, refusal);
     tell(judging, "verdict",

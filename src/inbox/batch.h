@@ -44,6 +44,12 @@ void batch_compact(struct batch *batch);
 /* Puts a later copy of the same id to `row`. */
 void batch_add_repeat(struct batch_row *row, struct store_item *item);
 
+/* Whether it is stored with others or not at all. */
+static inline bool batch_is_grouped(const struct store_item *item)
+{
+    return item->group && item->group->count > 1;
+}
+
 /* Order of identities. */
 int batch_compare(const struct event *a, const struct event *b);
 

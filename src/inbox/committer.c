@@ -642,7 +642,7 @@ static struct store_item *split_list(struct store_item *list, struct store_item 
 
     *groups = NULL;
     for (struct store_item *item = list; item; item = next) {
-        struct store_item ***last = item->group ? &last_group : &last_alone;
+        struct store_item ***last = batch_is_grouped(item) ? &last_group : &last_alone;
 
         next = item->next;
         item->next = NULL;
@@ -711,7 +711,7 @@ static void run_together(struct committer *c, struct store_item *list)
 static bool has_group(const struct store_item *list)
 {
     for (const struct store_item *item = list; item; item = item->next)
-        if (item->group)
+        if (batch_is_grouped(item))
             return true;
     return false;
 }

@@ -22,7 +22,9 @@
 
 /* One request for a provider, in the request's arena. */
 struct intake {
-    struct store_item item; /* first: what the writer sees */
+    struct store_group group; /* its events, as the writer sees them */
+    size_t unanswered;        /* of those */
+    bool split;
     struct http_request *request;
     struct request view;           /* the same as providers see it */
     struct vault_item capture;     /* of a handshake that hands a secret over */
@@ -98,6 +100,20 @@ static void refuse(struct intake *intake, enum refusal refusal)
         http_request_answer_once(intake->request, make_method_not_allowed(intake));
     else
         http_request_answer(intake->request, intake->ingest->refusals[refusal]);
+}
+
+/* Says which of several events is meant. */
+static void refuse_element(struct intake *intake, enum refusal refusal, size_t element)
+{
+    const struct refusal_info *info = refusal_info(refusal);
+
+    note_refusal(intake->ingest, intake, refusal, intake->request->source_ip);
+    http_request_answer_once(
+        intake->request,
+        http_answer_new(&(struct http_answer_spec){
+            .status = info->status,
+            .text = arena_printf(intake->request->arena, "%s in element %zu", info->text, element),
+            .result = info->result}));
 }
 
 /* ---- the header ---- */
@@ -193,27 +209,63 @@ static void unlist(struct intake *intake)
     intake->listed = false;
 }
 
-/* The writer gives the event back. */
+/* How many of a request's events had that result. */
+static size_t count_results(const struct intake *intake, enum store_result result)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < intake->group.count; i++)
+        count += intake->group.items[i].result == result;
+    return count;
+}
+
+/* "ok 2 dup 1"; what is none is left out. */
+static struct http_answer *make_counts(const struct intake *intake, size_t stored, size_t duplicate)
+{
+    struct arena *arena = intake->request->arena;
+    const char *text = stored > 0 && duplicate > 0
+                           ? arena_printf(arena, "ok %zu dup %zu", stored, duplicate)
+                       : duplicate > 0 ? arena_printf(arena, "dup %zu", duplicate)
+                                       : arena_printf(arena, "ok %zu", stored);
+
+    return http_answer_new(&(struct http_answer_spec){
+        .status = 200,
+        .text = text,
+        .result = stored == 0 && duplicate > 0 ? "duplicate" : "stored"});
+}
+
+/* All events of the request are committed. */
+static void answer_committed(struct intake *intake)
+{
+    struct ingest *ingest = intake->ingest;
+    const struct replies *replies = &intake->snapshot->replies[intake->provider];
+    size_t stored = count_results(intake, STORE_STORED);
+    size_t duplicate = count_results(intake, STORE_DUPLICATE);
+    bool new = stored > 0 || duplicate == 0;
+
+    ingest->counts.stored += (int64_t)stored;
+    ingest->counts.duplicate += (int64_t)duplicate;
+    if (replies->stored)
+        http_request_answer(intake->request, new ? replies->stored : replies->duplicate);
+    else if (intake->split)
+        http_request_answer_once(intake->request, make_counts(intake, stored, duplicate));
+    else
+        http_request_answer(intake->request, new ? ingest->stored : ingest->duplicate);
+}
+
+/* The writer gives an event back. */
 static void on_done(struct store_item *item)
 {
-    struct intake *intake = (struct intake *)item;
-    struct ingest *ingest = intake->ingest;
+    struct intake *intake = item->owner;
 
+    if (--intake->unanswered > 0)
+        return;
     if (intake->listed) { /* else the sweep has answered */
         unlist(intake);
-        switch (item->result) {
-        case STORE_STORED:
-            ingest->counts.stored++;
-            http_request_answer(intake->request, ingest->stored);
-            break;
-        case STORE_DUPLICATE:
-            ingest->counts.duplicate++;
-            http_request_answer(intake->request, ingest->duplicate);
-            break;
-        case STORE_UNAVAILABLE:
+        if (count_results(intake, STORE_UNAVAILABLE) > 0)
             refuse(intake, REFUSAL_TRY_AGAIN);
-            break;
-        }
+        else
+            answer_committed(intake);
     }
     http_request_drop(intake->request);
 }
@@ -230,7 +282,7 @@ static void on_sweep(void *argument)
         next = intake->next;
         if (intake->deadline_us > now)
             continue;
-        __atomic_store_n(&intake->item.abandoned, true, __ATOMIC_RELAXED);
+        __atomic_store_n(&intake->group.abandoned, true, __ATOMIC_RELAXED);
         __atomic_store_n(&intake->capture.abandoned, true, __ATOMIC_RELAXED);
         unlist(intake);
         refuse(intake, REFUSAL_TRY_AGAIN);
@@ -364,11 +416,25 @@ static void keep_refused(const struct intake *intake, enum refusal refusal)
                        info->text);
 }
 
-/* From the bytes to an event. False: the request is answered. */
-static bool read_event(struct intake *intake)
+/* Events as the writer wants them. */
+static void make_items(struct intake *intake, const struct provider_events *events)
+{
+    struct store_group *group = &intake->group;
+
+    group->items = arena_alloc(intake->request->arena, (events->count + 1) * sizeof(*group->items));
+    group->count = events->count;
+    for (size_t i = 0; i < events->count; i++)
+        group->items[i] = (struct store_item){
+            .event = events->list[i], .group = group, .done = on_done, .owner = intake};
+    intake->unanswered = events->count;
+    intake->split = events->split;
+}
+
+/* From the bytes to events. False: the request is answered. */
+static bool read_events(struct intake *intake)
 {
     struct provider *provider = intake->snapshot->providers[intake->provider];
-    struct provider_events events;
+    struct provider_events events = {.element = PROVIDER_NO_ELEMENT};
     enum refusal refusal;
     bool verified = false;
 
@@ -384,11 +450,14 @@ static bool read_event(struct intake *intake)
         refusal =
             provider_parse(provider, &intake->view, verified, intake->request->arena, &events);
     if (refusal != REFUSAL_NONE) {
-        refuse(intake, refusal);
+        if (events.element != PROVIDER_NO_ELEMENT)
+            refuse_element(intake, refusal, events.element);
+        else
+            refuse(intake, refusal);
         keep_refused(intake, refusal);
         return false;
     }
-    intake->item.event = events.list[0];
+    make_items(intake, &events);
     return true;
 }
 
@@ -397,12 +466,14 @@ static void on_body(void *argument, struct http_request *request)
     struct ingest *ingest = argument;
     struct intake *intake = request->owner;
 
-    if (!read_event(intake))
+    if (!read_events(intake))
         return;
-    intake->item.done = on_done;
-    intake->item.owner = intake;
+    if (intake->group.count == 0) {
+        answer_committed(intake);
+        return;
+    }
     if (!ingest->writer || fault("ingest.queue_full") ||
-        !writer_put(ingest->writer, &intake->item)) {
+        !writer_put_group(ingest->writer, &intake->group)) {
         refuse(intake, REFUSAL_TRY_AGAIN);
         return;
     }

@@ -7,14 +7,21 @@
 #include <stddef.h>
 
 #include "config/config.h"
+#include "http/answer.h"
 #include "inbox/vault.h"
 #include "ingest/rates.h"
 #include "ingest/refusals.h"
 #include "provider/provider.h"
 
+/* A provider's own answers; NULL: the usual ones. */
+struct replies {
+    struct http_answer *stored, *duplicate;
+};
+
 struct snapshot {
     const struct config *config;
     struct provider **providers; /* in the order of config->providers */
+    struct replies *replies;     /* likewise */
     struct refusals *refusals;   /* folded log lines about refused requests */
     struct rates *rates;
     bool secrets_known; /* which secrets of handshakes are accepted, none included */

@@ -1,49 +1,108 @@
-/* From a verified request to what it holds: its encoding undone, its JSON found and scanned once,
- * its sources read. */
+/* From a verified request to what it holds: its encoding undone, its JSON found and scanned, its
+ * events taken out, their sources read. */
 #include "base/codec.h"
 #include "base/digest.h"
 #include "provider/encoding.h"
 #include "provider/headers.h"
 #include "provider/parts.h"
 
-/* Scans the text that becomes `payload`: what its pointers name, and what jsonb takes of it. */
-static enum refusal read_document(const struct provider *provider, struct str json,
-                                  struct json_value *values, struct event *event,
-                                  struct arena *arena)
-{
-    struct json_scan scan;
-
-    if (!json_scan(json, provider->paths, JSON_DEPTH_DEFAULT, &scan,
-                   provider->paths ? values : NULL))
-        return REFUSAL_INVALID_JSON;
-    event->has_payload = true;
-    event->payload_repaired = scan.needs_repair;
-    if (scan.needs_repair)
-        event->document = json_repair(scan.value.text, arena);
-    else if (scan.had_bom || json.ptr != event->body.ptr)
-        event->document = scan.value.text;
-    return REFUSAL_NONE;
-}
+/* What is shared by the events of one request. */
+struct reading {
+    struct provider *provider;
+    const struct request *request;
+    struct arena *arena;
+    struct event common;
+    struct json_scan scan; /* of the document */
+    struct event *list;
+    size_t count, size;
+};
 
 static struct str optional_value(const struct source *source, const struct source_input *input)
 {
     return source ? source_value(source, input) : STR_NONE;
 }
 
-static enum refusal read_sources(const struct provider *provider, struct source_input *input,
+/* Identity, type and key of an event whose bytes are known. */
+static enum refusal read_sources(const struct reading *reading,
+                                 const struct json_value *const values[SCOPE_LEVELS],
                                  struct event *event)
 {
+    const struct provider *provider = reading->provider;
+    struct source_input input = {.request = reading->request, .arena = reading->arena};
     char sha256_hex[CODEC_HEX_SIZE(EVENT_SHA256_SIZE)];
 
     digest_sha256(event->body, event->body_sha256);
     codec_hex_encode(event->body_sha256, EVENT_SHA256_SIZE, sha256_hex);
-    input->body_sha256_hex = arena_copy(input->arena, str_from(sha256_hex));
-    event->id = source_value(provider->event_id, input);
+    input.body_sha256_hex = arena_copy(input.arena, str_from(sha256_hex));
+    memcpy(input.values, values, sizeof(input.values));
+    event->id = source_value(provider->event_id, &input);
     if (!event->id.ptr)
         return REFUSAL_MISSING_EVENT_ID;
-    event->type = optional_value(provider->event_type, input);
-    event->key = optional_value(provider->key, input);
+    event->type = optional_value(provider->event_type, &input);
+    event->key = optional_value(provider->key, &input);
     return REFUSAL_NONE;
+}
+
+/* The next place in the list. */
+static struct event *add_event(struct reading *reading)
+{
+    if (reading->count == reading->size) {
+        size_t size = reading->size ? 4 * reading->size : 16;
+        struct event *list = arena_alloc(reading->arena, size * sizeof(*list));
+
+        if (reading->count > 0)
+            memcpy(list, reading->list, reading->count * sizeof(*list));
+        reading->list = list;
+        reading->size = size;
+    }
+    return &reading->list[reading->count++];
+}
+
+/* An element that is an event: its bytes are the event's. */
+static enum refusal read_element(void *argument, struct str element,
+                                 const struct json_value *const values[SCOPE_LEVELS])
+{
+    struct reading *reading = argument;
+    struct event event = reading->common;
+    enum refusal refusal;
+    struct json_scan scan;
+
+    if (reading->count == SPLIT_EVENTS_MAX)
+        return REFUSAL_TOO_MANY_EVENTS;
+    event.body = element;
+    event.has_payload = true;
+    event.payload_repaired = reading->scan.needs_repair &&
+                             json_scan(element, NULL, JSON_DEPTH_CEILING, &scan, NULL) &&
+                             scan.needs_repair;
+    if (event.payload_repaired)
+        event.document = json_repair(element, reading->arena);
+    refusal = read_sources(reading, values, &event);
+    if (refusal == REFUSAL_NONE)
+        *add_event(reading) = event;
+    return refusal;
+}
+
+/* A request that is an event itself. */
+static enum refusal read_whole(struct reading *reading, struct str json,
+                               const struct json_value *values)
+{
+    const struct json_value *const levels[SCOPE_LEVELS] = {[SCOPE_EVENT] = values};
+    struct event event = reading->common;
+    enum refusal refusal;
+
+    event.body = reading->request->body;
+    event.has_payload = json.ptr;
+    event.payload_repaired = reading->scan.needs_repair;
+    if (event.payload_repaired)
+        event.document = json_repair(reading->scan.value.text, reading->arena);
+    else if (json.ptr && (reading->scan.had_bom || json.ptr != event.body.ptr))
+        event.document = reading->scan.value.text;
+    refusal = read_sources(reading, levels, &event);
+    if (refusal == REFUSAL_NONE) {
+        reading->list = arena_alloc(reading->arena, sizeof(event));
+        reading->list[reading->count++] = event;
+    }
+    return refusal;
 }
 
 static struct str read_headers(struct provider *provider, const struct request *request,
@@ -65,32 +124,46 @@ static enum refusal read_text(const struct provider *provider, const struct requ
                                    : format_read(&provider->format, request, text, arena, json);
 }
 
+static enum refusal read_events(struct reading *reading, struct str json, bool splits)
+{
+    struct provider *provider = reading->provider;
+    const struct json_paths *paths = provider->paths[splits ? SCOPE_REQUEST : SCOPE_EVENT];
+    struct json_value values[JSON_PATHS_MAX];
+
+    if (!json.ptr)
+        return read_whole(reading, json, NULL);
+    if (!json_scan(json, paths, JSON_DEPTH_DEFAULT, &reading->scan, paths ? values : NULL))
+        return REFUSAL_INVALID_JSON;
+    return splits ? split_each(&provider->split, provider->paths, values, read_element, reading)
+                  : read_whole(reading, json, paths ? values : NULL);
+}
+
 enum refusal provider_parse(struct provider *provider, const struct request *request, bool verified,
                             struct arena *arena, struct provider_events *events)
 {
-    struct json_value values[JSON_PATHS_MAX];
-    struct event event = {.provider = provider->config->name,
-                          .body = request->body,
-                          .source_ip = request->source_ip,
-                          .signature_verified = verified,
-                          .class = WORK_SQL,
-                          /* Until lanes are claimed: keys are kept, and run like all others. */
-                          .ordered = false};
-    struct source_input input = {.request = request, .arena = arena};
+    struct reading reading = {.provider = provider, .request = request, .arena = arena};
     struct str json;
     enum refusal refusal = read_text(provider, request, arena, &json);
+    bool splits = json.ptr && provider->scope.splits;
 
-    if (refusal == REFUSAL_NONE && json.ptr) {
-        refusal = read_document(provider, json, values, &event, arena);
-        input.values = values;
-    }
-    if (refusal == REFUSAL_NONE)
-        refusal = read_sources(provider, &input, &event);
+    events->element = PROVIDER_NO_ELEMENT;
     if (refusal != REFUSAL_NONE)
         return refusal;
-    event.headers = read_headers(provider, request, arena);
-    events->list = arena_alloc(arena, sizeof(event));
-    events->list[0] = event;
-    events->count = 1;
-    return REFUSAL_NONE;
+    reading.common = (struct event){.provider = provider->config->name,
+                                    .headers = read_headers(provider, request, arena),
+                                    .source_ip = request->source_ip,
+                                    .signature_verified = verified,
+                                    .class = WORK_SQL,
+                                    /* Until lanes are claimed: keys are kept, and run like all
+                                     * others. */
+                                    .ordered = false};
+    refusal = read_events(&reading, json, splits);
+    if (refusal == REFUSAL_NONE) {
+        events->list = reading.list;
+        events->count = reading.count;
+        events->split = splits;
+    } else if (refusal == REFUSAL_MISSING_EVENT_ID && splits) {
+        events->element = reading.count;
+    }
+    return refusal;
 }

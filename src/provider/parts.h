@@ -5,7 +5,9 @@
 #include "base/buf.h"
 #include "provider/format.h"
 #include "provider/provider.h"
+#include "provider/reply.h"
 #include "provider/source.h"
+#include "provider/split.h"
 #include "verify/verify.h"
 
 struct provider {
@@ -17,10 +19,12 @@ struct provider {
     struct arena *arena; /* sources and pointers */
     struct format format;
     bool signs_inflated; /* signatures are over what a packed body holds */
+    struct reply reply;
     const struct source *event_id, *event_type, *key;
-    struct pointer_list pointers;
-    struct json_paths *paths; /* NULL: no source reads the body */
-    struct buf headers;       /* scratch, used again for every request */
+    struct scope scope;
+    struct split split;                     /* where scope.splits */
+    struct json_paths *paths[SCOPE_LEVELS]; /* NULL: nothing is read there */
+    struct buf headers;                     /* scratch, used again for every request */
 };
 
 /* Judges a request's signature; not with verify = none. */

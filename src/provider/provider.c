@@ -143,7 +143,7 @@ static const struct source *compile_source(struct provider *provider, const char
 
     if (!setting->text.ptr)
         return NULL;
-    source = source_new(setting->text, &provider->pointers, provider->arena, &err);
+    source = source_new(setting->text, &provider->scope, provider->arena, &err);
     if (!source) {
         mistakes_add(mistakes, setting->file, setting->line, "provider \"%.*s\": %s: %s",
                      STR_ARG(provider->config->name), key, err.text);
@@ -152,31 +152,73 @@ static const struct source *compile_source(struct provider *provider, const char
     return source;
 }
 
-/* Whether `source` can find anything in what the format leaves to be read. */
-static bool is_readable(const struct provider *provider, const struct source *source)
+/* Whether bodies never have JSON. */
+static bool is_only_raw(const struct provider *provider)
 {
-    bool only_raw = provider->format.plain == FORMAT_RAW && !provider->format.form;
-
-    return !only_raw || !source_needs_body(source);
+    return provider->format.plain == FORMAT_RAW && !provider->format.form;
 }
 
+static bool mistake(const struct provider *provider, const struct setting *setting,
+                    struct mistakes *mistakes, const char *key, const char *text)
+{
+    mistakes_add(mistakes, setting->file, setting->line, "provider \"%.*s\": %s: %s",
+                 STR_ARG(provider->config->name), key, text);
+    return false;
+}
+
+/* Without JSON there is nothing to split, whatever a preset says. */
 static bool compile_format(struct provider *provider, struct mistakes *mistakes)
 {
     const struct provider_config *config = provider->config;
     struct err err = {0};
 
-    if (format_parse(config->format.text, &provider->format, &err) < 0) {
-        mistakes_add(mistakes, config->format.file, config->format.line,
-                     "provider \"%.*s\": format: %s", STR_ARG(config->name), err.text);
-        return false;
+    if (format_parse(config->format.text, &provider->format, &err) < 0)
+        return mistake(provider, &config->format, mistakes, "format", err.text);
+    if (config->split.text.ptr && !is_only_raw(provider) &&
+        split_parse(config->split.text, &provider->split, &provider->scope, provider->arena, &err) <
+            0)
+        return mistake(provider, &config->split, mistakes, "split", err.text);
+    if (config->reply.text.ptr && reply_parse(config->reply.text, &provider->reply, &err) < 0)
+        return mistake(provider, &config->reply, mistakes, "reply", err.text);
+    provider->reply.content_type = arena_copy(provider->arena, provider->reply.content_type);
+    return true;
+}
+
+/* An identity that no event has, or that all events of a request share. */
+static bool check_event_id(const struct provider *provider, struct mistakes *mistakes)
+{
+    const struct setting *setting = &provider->config->event_id;
+
+    if (is_only_raw(provider) && source_needs_body(provider->event_id))
+        return mistake(provider, setting, mistakes, "event_id",
+                       "with format = raw a body has no members; write header:NAME, query:NAME or "
+                       "sha256");
+    if (provider->scope.splits && !source_tells_events_apart(provider->event_id))
+        return mistake(provider, setting, mistakes, "event_id",
+                       "with split all events of a request would have the same one, and only the "
+                       "first would be stored; each alternative has to have a body:/POINTER of the "
+                       "event, or sha256");
+    return true;
+}
+
+static bool compile_paths(struct provider *provider, struct mistakes *mistakes)
+{
+    const struct provider_config *config = provider->config;
+    struct err err = {0};
+
+    for (size_t level = 0; level < SCOPE_LEVELS; level++) {
+        const struct pointer_list *list = &provider->scope.lists[level];
+
+        if (list->count == 0)
+            continue;
+        provider->paths[level] = json_paths_new(list->texts, list->count, &err);
+        if (!provider->paths[level]) {
+            mistakes_add(mistakes, config->file, config->line, "provider \"%.*s\": %s",
+                         STR_ARG(config->name), err.text);
+            return false;
+        }
     }
-    if (!provider->event_id || is_readable(provider, provider->event_id))
-        return true;
-    mistakes_add(mistakes, config->event_id.file, config->event_id.line,
-                 "provider \"%.*s\": event_id: with format = raw a body has no members; write "
-                 "header:NAME, query:NAME or sha256",
-                 STR_ARG(config->name));
-    return false;
+    return true;
 }
 
 static bool compile_signed_body(struct provider *provider, struct mistakes *mistakes)
@@ -198,7 +240,6 @@ static bool compile_signed_body(struct provider *provider, struct mistakes *mist
 static bool compile_sources(struct provider *provider, struct mistakes *mistakes)
 {
     const struct provider_config *config = provider->config;
-    struct err err = {0};
     bool failed = false;
 
     provider->event_id = compile_source(provider, "event_id", &config->event_id, mistakes, &failed);
@@ -213,15 +254,7 @@ static bool compile_sources(struct provider *provider, struct mistakes *mistakes
         failed = true;
     }
     identity_check(config, provider->event_id, mistakes);
-    if (!failed && provider->pointers.count) {
-        provider->paths = json_paths_new(provider->pointers.texts, provider->pointers.count, &err);
-        if (!provider->paths) {
-            mistakes_add(mistakes, config->file, config->line, "provider \"%.*s\": %s",
-                         STR_ARG(config->name), err.text);
-            failed = true;
-        }
-    }
-    return !failed;
+    return !failed && check_event_id(provider, mistakes) && compile_paths(provider, mistakes);
 }
 
 struct provider *provider_new(const struct provider_config *config, struct mistakes *mistakes)
@@ -239,8 +272,8 @@ struct provider *provider_new_captured(const struct provider_config *config,
     provider->arena = arena_new(1024);
     provider->uses = arena_alloc(provider->arena, (config->secret_count + 1) * sizeof(int64_t));
     buf_init(&provider->headers, BUF_NO_CAP);
-    well = compile_sources(provider, mistakes);
-    well = compile_format(provider, mistakes) && well;
+    well = compile_format(provider, mistakes);
+    well = compile_sources(provider, mistakes) && well;
     well = compile_signed_body(provider, mistakes) && well;
     if (signs)
         provider->scheme = compile_scheme(config, captured, mistakes);
@@ -257,7 +290,8 @@ void provider_free(struct provider *provider)
         return;
     verify_scheme_free(provider->scheme);
     handshakes_free(provider->handshakes);
-    json_paths_free(provider->paths);
+    for (size_t level = 0; level < SCOPE_LEVELS; level++)
+        json_paths_free(provider->paths[level]);
     buf_release(&provider->headers);
     arena_free(provider->arena);
     free(provider);
@@ -266,6 +300,11 @@ void provider_free(struct provider *provider)
 const struct provider_config *provider_config(const struct provider *provider)
 {
     return provider->config;
+}
+
+const struct reply *provider_reply(const struct provider *provider)
+{
+    return &provider->reply;
 }
 
 const struct handshakes *provider_handshakes(const struct provider *provider)

@@ -11,6 +11,7 @@
 #include "core/refusal.h"
 #include "core/request.h"
 #include "handshake/handshake.h"
+#include "provider/reply.h"
 #include "verify/verify.h"
 
 struct provider;
@@ -27,12 +28,22 @@ void provider_free(struct provider *provider); /* takes NULL */
 
 const struct provider_config *provider_config(const struct provider *provider);
 
+/* Its answer to stored and duplicate events; `status` 0: the usual one. As long as the provider. */
+const struct reply *provider_reply(const struct provider *provider);
+
 /* What proves the endpoint to the provider; as long as the provider. */
 const struct handshakes *provider_handshakes(const struct provider *provider);
-/* What a request holds, in the order in which it was received. */
+#define PROVIDER_NO_ELEMENT SIZE_MAX
+
+/* What a request holds, in the order in which it was received: one event; or, where the provider
+ * splits its requests, any number of them, to be stored all or none. */
 struct provider_events {
     struct event *list; /* in the arena; borrows from request, provider and arena */
     size_t count;
+    bool split;
+    /* With a refusal: which element of the split array it is about, from 0; PROVIDER_NO_ELEMENT:
+     * the request. */
+    size_t element;
 };
 
 /* What a provider's events are not yet: `ordered` is false for all of them until lanes are claimed;
@@ -40,7 +51,7 @@ struct provider_events {
  *
  * Checks in the contract's order: signature header there, signature, timestamp window, format,
  * identity. A body that is encoded is inflated after it was verified, up to the provider's
- * max_body. REFUSAL_NONE: *events is set. Otherwise it is untouched. */
+ * max_body. REFUSAL_NONE: *events is set. Otherwise only its `element`. */
 enum refusal provider_read(struct provider *provider, const struct request *request,
                            struct arena *arena, struct provider_events *events);
 

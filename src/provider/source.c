@@ -14,7 +14,8 @@ enum term_kind { TERM_BODY, TERM_HEADER, TERM_QUERY, TERM_SHA256, TERM_RECEIVED,
 
 struct term {
     enum term_kind kind;
-    size_t pointer; /* TERM_BODY */
+    enum scope_level level; /* TERM_BODY: of the pointer */
+    size_t pointer;         /* TERM_BODY: its place in the list */
     struct str text;
     bool joined; /* continues the alternative of the term before */
 };
@@ -57,7 +58,8 @@ static struct str take_word(struct str *rest)
 /* "/id|sha256" is a pointer that no document has; with blanks it would be what was meant. */
 static int refuse_run_together(struct str word, struct err *err)
 {
-    static const char *const starts[] = {"body:", "header:", "query:", "sha256", "received", "'"};
+    static const char *const starts[] = {
+        "body:", "request:", "header:", "query:", "sha256", "received", "'"};
 
     for (size_t i = 0; i < word.len; i++) {
         struct str behind = {word.ptr + i + 1, word.len - i - 1};
@@ -69,24 +71,6 @@ static int refuse_run_together(struct str word, struct err *err)
                 return err_set(err, ERR_INPUT, "\"%.*s\" wants blanks around its \"%c\"",
                                STR_ARG(word), word.ptr[i]);
     }
-    return 0;
-}
-
-static int add_pointer(struct pointer_list *pointers, struct str pointer, struct arena *arena,
-                       size_t *number, struct err *err)
-{
-    for (size_t i = 0; i < pointers->count; i++) {
-        if (str_equal(pointers->texts[i], pointer)) {
-            *number = i;
-            return 0;
-        }
-    }
-    if (pointers->count == JSON_PATHS_MAX)
-        return err_set(err, ERR_INPUT,
-                       "the sources of a provider name more than %d members of the body",
-                       JSON_PATHS_MAX);
-    *number = pointers->count;
-    pointers->texts[pointers->count++] = arena_copy(arena, pointer);
     return 0;
 }
 
@@ -123,10 +107,24 @@ static int named_parse(struct str *rest, enum term_kind kind, struct term *term,
     return 0;
 }
 
-static int term_parse(struct str *rest, struct term *term, struct pointer_list *pointers,
-                      struct arena *arena, struct err *err)
+static int pointer_parse(struct str *rest, bool absolute, struct term *term, struct scope *scope,
+                         struct arena *arena, struct err *err)
 {
-    struct json_paths *paths;
+    struct str word = take_word(rest);
+    int rc;
+
+    if (refuse_run_together(word, err) < 0)
+        return -1;
+    term->kind = TERM_BODY;
+    term->level = SCOPE_EVENT;
+    rc = absolute ? scope_add_absolute(scope, word, arena, &term->level, &term->pointer, err)
+                  : scope_add(scope, SCOPE_EVENT, word, arena, &term->pointer, err);
+    return rc < 0 ? err_prefix(err, "%s:%.*s", absolute ? "request" : "body", STR_ARG(word)) : 0;
+}
+
+static int term_parse(struct str *rest, struct term *term, struct scope *scope, struct arena *arena,
+                      struct err *err)
+{
     struct str word;
 
     if (take(rest, "'"))
@@ -135,17 +133,10 @@ static int term_parse(struct str *rest, struct term *term, struct pointer_list *
         return named_parse(rest, TERM_HEADER, term, arena, err);
     if (take(rest, "query:"))
         return named_parse(rest, TERM_QUERY, term, arena, err);
-    if (take(rest, "body:")) {
-        word = take_word(rest);
-        if (refuse_run_together(word, err) < 0)
-            return -1;
-        paths = json_paths_new(&word, 1, err);
-        if (!paths)
-            return err_prefix(err, "body:%.*s", STR_ARG(word));
-        json_paths_free(paths);
-        term->kind = TERM_BODY;
-        return add_pointer(pointers, word, arena, &term->pointer, err);
-    }
+    if (take(rest, "body:"))
+        return pointer_parse(rest, false, term, scope, arena, err);
+    if (take(rest, "request:"))
+        return pointer_parse(rest, true, term, scope, arena, err);
     word = take_word(rest);
     if (str_is(word, "sha256")) {
         term->kind = TERM_SHA256;
@@ -161,7 +152,7 @@ static int term_parse(struct str *rest, struct term *term, struct pointer_list *
         STR_ARG(word));
 }
 
-const struct source *source_new(struct str text, struct pointer_list *pointers, struct arena *arena,
+const struct source *source_new(struct str text, struct scope *scope, struct arena *arena,
                                 struct err *err)
 {
     struct source *source = arena_alloc(arena, sizeof(*source));
@@ -176,7 +167,7 @@ const struct source *source_new(struct str text, struct pointer_list *pointers, 
             return NULL;
         }
         skip_blanks(&rest);
-        if (term_parse(&rest, term, pointers, arena, err) < 0)
+        if (term_parse(&rest, term, scope, arena, err) < 0)
             return NULL;
         term->joined = joined;
         source->count++;
@@ -194,19 +185,37 @@ const struct source *source_new(struct str text, struct pointer_list *pointers, 
     }
 }
 
-bool source_needs_body(const struct source *source)
+static bool reads_json(const struct term *term)
 {
-    bool needs = false;
+    return term->kind == TERM_BODY;
+}
+
+static bool reads_event(const struct term *term)
+{
+    return term->kind == TERM_SHA256 || (term->kind == TERM_BODY && term->level == SCOPE_EVENT);
+}
+
+/* Whether every alternative has a part of that kind. */
+static bool always(const struct source *source, bool (*is)(const struct term *term))
+{
+    bool has = true;
 
     for (size_t i = 0; i < source->count; i++) {
-        if (!source->terms[i].joined) {
-            if (i > 0 && !needs)
-                return false;
-            needs = false;
-        }
-        needs = needs || source->terms[i].kind == TERM_BODY;
+        if (!source->terms[i].joined && !has)
+            return false;
+        has = is(&source->terms[i]) || (source->terms[i].joined && has);
     }
-    return needs;
+    return has;
+}
+
+bool source_needs_body(const struct source *source)
+{
+    return always(source, reads_json);
+}
+
+bool source_tells_events_apart(const struct source *source)
+{
+    return always(source, reads_event);
 }
 
 bool source_header_name(const struct source *source, size_t i, struct str *name)
@@ -291,8 +300,9 @@ static struct str term_value(const struct term *term, const struct source_input 
 
     switch (term->kind) {
     case TERM_BODY:
-        return input->values ? json_value_text(&input->values[term->pointer], input->arena)
-                             : STR_NONE;
+        return input->values[term->level]
+                   ? json_value_text(&input->values[term->level][term->pointer], input->arena)
+                   : STR_NONE;
     case TERM_HEADER:
         return request_header(input->request, term->text, &value) == 1
                    ? as_text(value, input->arena)

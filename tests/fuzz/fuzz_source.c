@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str fields[FIELDS];
     struct header headers[3];
     struct request request = {.headers = headers, .header_count = 3};
-    struct pointer_list pointers = {0};
+    struct scope scope = {0};
     struct json_value values[JSON_PATHS_MAX];
     struct arena *arena = arena_new(1024);
     struct source_input input = {.request = &request, .arena = arena};
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err = {0};
 
     cut(data, size, fields);
-    source = source_new(fields[0], &pointers, arena, &err);
+    source = source_new(fields[0], &scope, arena, &err);
     if (!source && !err.text[0])
         abort();
     headers[0] = (struct header){STR("X-Id"), fields[1]};
@@ -69,12 +69,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     request.body = fields[4];
     input.body_sha256_hex = STR("00");
     if (source) {
-        struct json_paths *paths = json_paths_new(pointers.texts, pointers.count, &err);
+        struct json_paths *paths =
+            json_paths_new(scope.lists[SCOPE_EVENT].texts, scope.lists[SCOPE_EVENT].count, &err);
 
         if (!paths)
             abort();
         if (json_scan(request.body, paths, JSON_DEPTH_DEFAULT, &scan, values))
-            input.values = values;
+            input.values[SCOPE_EVENT] = values;
         check_value(source_value(source, &input));
         json_paths_free(paths);
     }

@@ -83,7 +83,7 @@ static void sign(struct subject *subject, int64_t age_s, bool bad)
 /* Reads one event; *events must be untouched where the request is refused. */
 static enum refusal read_request(struct subject *subject)
 {
-    struct provider_events events = {NULL, 77};
+    struct provider_events events = {.count = 77};
     enum refusal refusal =
         provider_read(subject->provider, &subject->request, subject->arena, &events);
 

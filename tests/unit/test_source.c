@@ -30,21 +30,21 @@ static struct str value_of(const char *source, const char *body, const char *que
                               .body = str_from(body),
                               .query = str_from(query),
                               .received_us = INT64_C(1700000000123456)};
-    struct pointer_list pointers = {0};
+    struct scope scope = {0};
     struct json_value values[JSON_PATHS_MAX];
     struct source_input input = {
         .request = &request, .body_sha256_hex = STR("5hA"), .arena = arena};
     struct json_paths *paths;
     struct json_scan scan;
     struct err err = {0};
-    const struct source *compiled = source_new(str_from(source), &pointers, arena, &err);
+    const struct source *compiled = source_new(str_from(source), &scope, arena, &err);
 
     if (!compiled)
         fail_msg("%s: %s", source, err.text);
-    paths = json_paths_new(pointers.texts, pointers.count, &err);
+    paths = json_paths_new(scope.lists[SCOPE_EVENT].texts, scope.lists[SCOPE_EVENT].count, &err);
     assert_non_null(paths);
     if (json_scan(request.body, paths, JSON_DEPTH_DEFAULT, &scan, values))
-        input.values = values;
+        input.values[SCOPE_EVENT] = values;
     json_paths_free(paths);
     return source_value(compiled, &input);
 }
@@ -266,10 +266,10 @@ static void test_every_mistake_has_its_text(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct arena *arena = arena_new(1024);
-        struct pointer_list pointers = {0};
+        struct scope scope = {0};
         struct err err = {0};
 
-        assert_null(source_new(str_from(wrong[i].source), &pointers, arena, &err));
+        assert_null(source_new(str_from(wrong[i].source), &scope, arena, &err));
         assert_string_equal(err.text, wrong[i].want);
         arena_free(arena);
     }
@@ -279,11 +279,11 @@ static void test_every_mistake_has_its_text(void **state)
 static void test_a_pointer_that_is_none(void **state)
 {
     struct arena *arena = arena_new(1024);
-    struct pointer_list pointers = {0};
+    struct scope scope = {0};
     struct err err = {0};
 
     (void)state;
-    assert_null(source_new(STR("body:id"), &pointers, arena, &err));
+    assert_null(source_new(STR("body:id"), &scope, arena, &err));
     assert_true(str_starts(str_from(err.text), STR("body:id: ")));
     arena_free(arena);
 }
@@ -291,39 +291,94 @@ static void test_a_pointer_that_is_none(void **state)
 static void test_pointers_are_shared_between_sources(void **state)
 {
     struct arena *arena = arena_new(1024);
-    struct pointer_list pointers = {0};
+    struct scope scope = {0};
     struct err err = {0};
     char text[32];
 
     (void)state;
-    assert_non_null(source_new(STR("body:/a + body:/b"), &pointers, arena, &err));
-    assert_non_null(source_new(STR("body:/b | body:/a"), &pointers, arena, &err));
-    assert_int_equal(pointers.count, 2);
+    assert_non_null(source_new(STR("body:/a + body:/b"), &scope, arena, &err));
+    assert_non_null(source_new(STR("body:/b | body:/a"), &scope, arena, &err));
+    assert_int_equal(scope.lists[SCOPE_EVENT].count, 2);
     for (int i = 2; i < JSON_PATHS_MAX; i++) {
         snprintf(text, sizeof(text), "body:/m%d", i);
-        assert_non_null(source_new(str_from(text), &pointers, arena, &err));
+        assert_non_null(source_new(str_from(text), &scope, arena, &err));
     }
-    assert_null(source_new(STR("body:/one_more"), &pointers, arena, &err));
-    assert_string_equal(err.text,
-                        "the sources of a provider name more than 16 members of the body");
-    assert_non_null(source_new(STR("body:/a"), &pointers, arena, &err));
+    assert_null(source_new(STR("body:/one_more"), &scope, arena, &err));
+    assert_string_equal(
+        err.text, "body:/one_more: the sources of a provider name more than 16 members of the "
+                  "body");
+    assert_non_null(source_new(STR("body:/a"), &scope, arena, &err));
     arena_free(arena);
 }
 
 static void test_who_reads_the_body(void **state)
 {
     struct arena *arena = arena_new(1024);
-    struct pointer_list pointers = {0};
+    struct scope scope = {0};
     struct err err = {0};
 
     (void)state;
-    assert_true(source_needs_body(source_new(STR("body:/a"), &pointers, arena, &err)));
-    assert_true(
-        source_needs_body(source_new(STR("body:/a | 'x' + body:/b"), &pointers, arena, &err)));
-    assert_false(source_needs_body(source_new(STR("sha256 | body:/a"), &pointers, arena, &err)));
+    assert_true(source_needs_body(source_new(STR("body:/a"), &scope, arena, &err)));
+    assert_true(source_needs_body(source_new(STR("body:/a | 'x' + body:/b"), &scope, arena, &err)));
+    assert_false(source_needs_body(source_new(STR("sha256 | body:/a"), &scope, arena, &err)));
     assert_false(
-        source_needs_body(source_new(STR("body:/a + 'c' | header:A"), &pointers, arena, &err)));
-    assert_false(source_needs_body(source_new(STR("header:A + 'b'"), &pointers, arena, &err)));
+        source_needs_body(source_new(STR("body:/a + 'c' | header:A"), &scope, arena, &err)));
+    assert_false(source_needs_body(source_new(STR("header:A + 'b'"), &scope, arena, &err)));
+    arena_free(arena);
+}
+
+static struct str text_of(const struct scope *scope, enum scope_level level, size_t i)
+{
+    return i < scope->lists[level].count ? scope->lists[level].texts[i] : STR_NONE;
+}
+
+static void test_pointers_of_the_request(void **state)
+{
+    struct arena *arena = arena_new(1024);
+    struct scope whole = {0}, split = {.splits = true, .outer = STR("/entry")};
+    struct err err = {0};
+
+    (void)state;
+    assert_non_null(source_new(STR("request:/a + body:/a"), &whole, arena, &err));
+    assert_int_equal(whole.lists[SCOPE_EVENT].count, 1);
+    assert_int_equal(whole.lists[SCOPE_REQUEST].count, 0);
+    assert_non_null(
+        source_new(STR("request:/a + body:/a + request:/entry/*/id"), &split, arena, &err));
+    assert_true(str_is(text_of(&split, SCOPE_EVENT, 0), "/a"));
+    assert_true(str_is(text_of(&split, SCOPE_REQUEST, 0), "/a"));
+    assert_true(str_is(text_of(&split, SCOPE_OUTER, 0), "/id"));
+    assert_non_null(source_new(STR("request:/entry/*"), &split, arena, &err));
+    assert_true(str_is(text_of(&split, SCOPE_OUTER, 1), ""));
+    assert_non_null(source_new(STR("request:/entry/*x/id | request:"), &split, arena, &err));
+    assert_true(str_is(text_of(&split, SCOPE_REQUEST, 1), "/entry/*x/id"));
+    assert_null(source_new(STR("request:/other/*/id"), &split, arena, &err));
+    assert_null(source_new(STR("request:/entry/*/a/*/b"), &split, arena, &err));
+    assert_null(source_new(STR("request:/entry/*/id"), &whole, arena, &err));
+    assert_non_null(strstr(err.text, "\"*\" stands for the element that an event is in"));
+    arena_free(arena);
+}
+
+static void test_who_tells_events_apart(void **state)
+{
+    static const char *const do_not[] = {"header:A",
+                                         "request:/a",
+                                         "received",
+                                         "'x'",
+                                         "body:/a | header:A",
+                                         "header:A | sha256",
+                                         "request:/e/*/id + query:q"};
+    static const char *const does[] = {"body:/a", "sha256", "body:/a | sha256",
+                                       "header:A + body:/a", "request:/e/*/id + sha256 | body:"};
+    struct arena *arena = arena_new(1024);
+    struct scope scope = {.splits = true, .outer = STR("/e")};
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(do_not); i++)
+        assert_false(
+            source_tells_events_apart(source_new(str_from(do_not[i]), &scope, arena, &err)));
+    for (size_t i = 0; i < ARRAY_LEN(does); i++)
+        assert_true(source_tells_events_apart(source_new(str_from(does[i]), &scope, arena, &err)));
     arena_free(arena);
 }
 
@@ -344,6 +399,8 @@ int main(void)
         cmocka_unit_test(test_a_pointer_that_is_none),
         cmocka_unit_test(test_pointers_are_shared_between_sources),
         cmocka_unit_test(test_who_reads_the_body),
+        cmocka_unit_test(test_pointers_of_the_request),
+        cmocka_unit_test(test_who_tells_events_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
