@@ -6,7 +6,8 @@
 //   {"sdk": "stripe", "do": "verify", "secret": "whsec_x", "body": BASE64, "headers": {...}}  -> {"valid": true}
 //
 // Further members (url, id) are for the SDKs that need them; sdk/NAME.mjs says what it takes. Names of headers come in and
-// go out in lower case. {"error": "..."} is a fault of the test or of the SDK, never a verdict.
+// go out in lower case; a signature that belongs into the body comes out as if it were one. {"error": "..."} is a fault of
+// the test or of the SDK, never a verdict.
 import {createInterface} from 'node:readline';
 
 async function answer({sdk, do: action, body, ...rest}) {

@@ -5,6 +5,7 @@ import base64
 import dataclasses
 import hashlib
 import itertools
+import json
 import time
 
 import pytest
@@ -22,7 +23,23 @@ PUBLIC = {
     PRIVATE: "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
     PRIVATE_OTHER: "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
 }
+EC_PRIVATE = (
+    "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgm9IQFqqUzyU7nhNSi6p3BtRMt6V4CwLhz/HkeR5m7YWhRANCAAT3gx3oXChX5fkvUUS48YRBN3tn"
+    "+OQ8Oj9u5nTBu0GXj86rfVmi0ZjgEG/MVabYCUKuIFPTyaG8JVWtSOxSN1+u"
+)
+EC_PRIVATE_OTHER = (
+    "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgmMv7TeD0cGOYOjcX6C0Cxc2gu3hnS5d5qj0XEmBxSNGhRANCAAQt2XeZH13eeVLGg5/hcgmf6c3p"
+    "/P2Os+LHAxNigfStvG3HCa14kddWi0ddBELWOekxGSHRf7AGCwrpipTzFe/t"
+)
 ED25519_ORDER = 2**252 + 27742317777372353535851937790883648493
+
+def spki(pkcs8):
+    """The public key of a P-256 private key: the point at the end of the one, behind the fixed head of the other."""
+    head = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200")
+    return base64.b64encode(head + base64.b64decode(pkcs8)[-65:]).decode()
+
+
+PUBLIC |= {key: spki(key) for key in (EC_PRIVATE, EC_PRIVATE_OTHER)}
 
 MEMBERS = '"id":"evt_{n}","event_id":"evt_{n}","type":"order.paid"'
 JSON = {
@@ -155,6 +172,23 @@ PROVIDERS = {
         sdk_has_window=False,
         altered=("x-signature-timestamp",),
     ),
+    "sendgrid": Provider(
+        sdk="sendgrid",
+        preset="ecdsa-p256-sha256",
+        keys={
+            "secret_encoding": "spki",
+            "signature": "header:X-Twilio-Email-Event-Webhook-Signature base64",
+            "timestamp": "header:X-Twilio-Email-Event-Webhook-Timestamp s",
+            "signed": "{ts}{body}",
+            "event_id": "sha256",
+        },
+        secret=EC_PRIVATE,
+        other_secret=EC_PRIVATE_OTHER,
+        public=PUBLIC,
+        window=300,
+        sdk_has_window=False,
+        altered=("x-twilio-email-event-webhook-timestamp",),
+    ),
     "twilio": Provider(
         sdk="twilio",
         keys={"format": "form", "event_id": "body:/MessageSid + body:/SmsStatus"},
@@ -232,6 +266,7 @@ def senders(shared_cluster, build, tmp_path_factory):
     sections = {name: provider.section(name, provider.secret) for name, provider in PROVIDERS.items()}
     for name, provider in PROVIDERS.items():
         sections[f"{name}-rotating"] = provider.section(name, provider.other_secret, provider.secret)
+    sections["adyen-items"] = {"verify": "adyen", "secret": f"text:{ADYEN_KEY}", "event_id": "sha256", "on": "ignore"}
     sdks = Sdks()
     daemon = Inboxd(tmp_path_factory.mktemp("interop"), build, providers=sections, database=pg.conninfo(), workers=0)
     yield Senders(sdks, daemon.start(), pg)
@@ -341,6 +376,57 @@ def test_discord_a_digit_cannot_move_from_the_time_to_the_body(senders):
     # Nothing stands between the two, so the signature is right for the SDK; the time is then some decades ago.
     assert senders.judge("discord", moved)
     assert senders.post("discord", moved) == (401, "stale timestamp")
+
+
+ADYEN_KEY = "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056"
+ADYEN_ITEM = {
+    "pspReference": "7914073381342284",
+    "originalReference": "7914073381342283",
+    "merchantAccountCode": "TestMerchant",
+    "merchantReference": "TestPayment-1407325143704",
+    "amount": {"value": 1130, "currency": "EUR"},
+    "eventCode": "AUTHORISATION",
+    "success": "true",
+}
+
+
+class Adyen:
+    """Its signatures stand in the items of the body."""
+
+    def __init__(self, senders):
+        self.senders = senders
+
+    def signed(self, key=ADYEN_KEY, **changes):
+        item = {name: value for name, value in {**ADYEN_ITEM, **changes}.items() if value is not None}
+        made = self.senders.sdks.sign("adyen", json.dumps(item).encode(), secret=key, time=0)
+        return {**item, "additionalData": {"hmacSignature": made["hmacsignature"], "cardSummary": "7777"}}
+
+    def judged(self, *items):
+        """Whether the SDK and inboxd accept a notification."""
+        entries = [{"NotificationRequestItem": item} for item in items]
+        body = json.dumps({"live": "false", "notificationItems": entries}).encode()
+        status, text = self.senders.post("adyen-items", Request(body, {}))
+        assert (status, text) in ((200, "ok"), (401, "bad signature"), (401, "missing signature")), body
+        return self.senders.sdks.verify("adyen", body, {}, secret=ADYEN_KEY), status == 200
+
+
+def test_a34_adyen_items_are_judged_alike(senders):
+    adyen, both, neither = Adyen(senders), (True, True), (False, False)
+    signed = adyen.signed
+    assert adyen.judged(signed()) == both
+    for reference in ("14-08-2020-09:53:00", r"a\b", r"a\:b:", "é \U0001f60a", ""):
+        assert adyen.judged(signed(merchantReference=reference)) == both, reference
+    assert adyen.judged(signed(originalReference=None)) == both
+    assert adyen.judged(signed(amount={"value": 0, "currency": "JPY"}, eventCode="REPORT_AVAILABLE")) == both
+    assert adyen.judged(signed(), signed(success="false")) == both
+    for name, value in ADYEN_ITEM.items():
+        other = {"value": 1131, "currency": "EUR"} if name == "amount" else value[:-1]
+        assert adyen.judged({**signed(), name: other}) == neither, name
+    assert adyen.judged(signed(key=ADYEN_KEY[:-1] + "7")) == neither
+    assert adyen.judged(signed(), {**signed(), "success": "false"}) == neither
+    assert adyen.judged({**signed(), "additionalData": {}}) == neither
+    assert adyen.judged(ADYEN_ITEM) == neither
+    assert adyen.judged(signed(), ADYEN_ITEM) == neither
 
 
 def test_twilio_pairs_have_no_order_and_the_port_is_as_one_likes(senders):
