@@ -475,12 +475,25 @@ static size_t connections_allowed(const struct config *config)
     return allowed;
 }
 
+static struct http_limits limits_of(const struct config *config)
+{
+    return (struct http_limits){
+        .connections = connections_allowed(config),
+        .connections_per_address = (size_t)config->max_connections_per_address,
+        .requests_per_connection = (size_t)config->max_requests_per_connection,
+        .header = (size_t)config->max_header,
+        .buffered = (size_t)config->max_buffered,
+        .idle_timeout_ms = config->idle_timeout_ms,
+        .header_timeout_ms = config->header_timeout_ms,
+        .body_timeout_ms = config->body_timeout_ms,
+        .body_rate = config->min_rate,
+    };
+}
+
 static int start_server(struct daemon *daemon)
 {
     const struct config *config = daemon->config;
-    struct http_server_options options = {.loop = daemon->loop,
-                                          .max_connections = connections_allowed(config),
-                                          .idle_timeout_ms = config->idle_timeout_ms};
+    struct http_server_options options = {.loop = daemon->loop, .limits = limits_of(config)};
     struct err err;
 
     ingest_serve(daemon->ingest, &options);

@@ -133,6 +133,11 @@ struct config {
     int writers;      /* threads that store; default 2 */
     int64_t max_body; /* bytes */
     int max_connections;
+    int max_connections_per_address; /* 0: no limit of its own */
+    int max_requests_per_connection;
+    int64_t max_header, max_buffered; /* bytes */
+    int64_t header_timeout_ms, body_timeout_ms;
+    int64_t min_rate; /* bytes a second; 0: any */
     struct network_list trusted_proxies;
     int64_t idle_timeout_ms;
     int64_t ack_timeout_ms;

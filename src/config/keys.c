@@ -53,6 +53,29 @@ const struct key key_table[] = {
     KEY(INBOXD, max_connections, COUNT, "4096",
         "The most connections that are open at once; one more is answered 503.",
         IN_CONFIG(max_connections), .min = 1, .max = 1000000, .flags = KEY_NEEDS_RESTART),
+    KEY(INBOXD, max_connections_per_address, COUNT, "0",
+        "The most connections from one address; 0: no limit of its own.",
+        IN_CONFIG(max_connections_per_address), .min = 0, .max = 1000000,
+        .flags = KEY_NEEDS_RESTART),
+    KEY(INBOXD, max_requests_per_connection, COUNT, "100000",
+        "How many requests a connection serves before it is closed.",
+        IN_CONFIG(max_requests_per_connection), .min = 1, .max = 1000000000,
+        .flags = KEY_NEEDS_RESTART),
+    KEY(INBOXD, max_header, SIZE, "7680",
+        "The memory for the header of a request; a larger one is answered 431.",
+        IN_CONFIG(max_header), .min = 4 * KIB, .max = MIB, .flags = KEY_NEEDS_RESTART),
+    KEY(INBOXD, max_buffered, SIZE, "256M",
+        "The most bytes of bodies that are held at once; more is answered 503.",
+        IN_CONFIG(max_buffered), .min = MIB, .max = 64 * GIB, .flags = KEY_NEEDS_RESTART),
+    KEY(INBOXD, header_timeout, DURATION, "15s",
+        "How long the header of a request may take to arrive; then the answer is 408.",
+        IN_CONFIG(header_timeout_ms), .min = SECOND, .max = HOUR, .flags = KEY_NEEDS_RESTART),
+    KEY(INBOXD, body_timeout, DURATION, "5m",
+        "How long a body may take to arrive; then the answer is 408.",
+        IN_CONFIG(body_timeout_ms), .min = SECOND, .max = DAY, .flags = KEY_NEEDS_RESTART),
+    KEY(INBOXD, min_rate, SIZE, "256",
+        "The fewest bytes a second of a body after its first ten seconds; fewer is answered 408.",
+        IN_CONFIG(min_rate), .min = 0, .max = GIB, .flags = KEY_NEEDS_RESTART),
     KEY(INBOXD, idle_timeout, DURATION, "90s",
         "How long a connection may be silent before it is closed.",
         IN_CONFIG(idle_timeout_ms), .min = SECOND, .max = HOUR, .flags = KEY_NEEDS_RESTART),
@@ -205,7 +228,7 @@ const struct key key_table[] = {
 /* clang-format on */
 
 const size_t key_count = ARRAY_LEN(key_table);
-_Static_assert(ARRAY_LEN(key_table) <= 64, "struct section has a bit for each row");
+_Static_assert(ARRAY_LEN(key_table) <= KEYS_MAX, "struct section has a flag for each row");
 
 const struct key *key_find(enum key_section section, struct str name)
 {

@@ -57,6 +57,8 @@ struct key {
                       apart (address, secret, actions) */
 };
 
+#define KEYS_MAX 128
+
 extern const struct key key_table[];
 extern const size_t key_count;
 

@@ -193,11 +193,6 @@ static bool has_hash_comment(struct str value)
     return false;
 }
 
-static uint64_t key_bit(const struct key *key)
-{
-    return UINT64_C(1) << (key - key_table);
-}
-
 static void take_key(struct reading *reading, const struct ini_line *line)
 {
     const struct key *key;
@@ -217,7 +212,7 @@ static void take_key(struct reading *reading, const struct ini_line *line)
         return;
     }
     if (!line->argument.ptr)
-        reading->current.attempted |= key_bit(key);
+        reading->current.attempted[key - key_table] = true;
     if (!check_argument(reading, key, line))
         return;
     if (line->value.len == 0 && !(key->flags & KEY_MAY_EMPTY)) {
@@ -357,7 +352,7 @@ void sections_release(struct sections *sections)
 
 bool section_attempted(const struct section *section, const struct key *key)
 {
-    return section->attempted & key_bit(key);
+    return section->attempted[key - key_table];
 }
 
 const struct entry *section_entry(const struct section *section, const struct key *key)

@@ -28,9 +28,9 @@ struct section {
     int line;
     struct entry *entries; /* in the order of the lines */
     size_t count, size;
-    uint64_t
-        attempted; /* a bit for each row of key_table: a line for it stood there, right or wrong
-                      (`on PATTERN` lines do not count) */
+    /* For each row of key_table: a line for it stood there, right or wrong (`on PATTERN` lines do
+     * not count). */
+    bool attempted[KEYS_MAX];
 };
 
 struct sections {

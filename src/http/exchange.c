@@ -26,6 +26,14 @@ static struct exchange *exchange_of(struct http_request *request)
     return (struct exchange *)request;
 }
 
+static struct peer *peer_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
 void *exchange_begin(void *cls, const char *target, struct MHD_Connection *connection)
 {
     struct http_server *server = cls;
@@ -37,13 +45,32 @@ void *exchange_begin(void *cls, const char *target, struct MHD_Connection *conne
     exchange->server = server;
     exchange->connection = connection;
     exchange->references = 1;
-    exchange->touched_us = clock_mono_us();
+    exchange->begun_us = exchange->touched_us = clock_mono_us();
+    exchange->peer = peer_of(connection);
+    if (exchange->peer) {
+        exchange->peer->busy = true;
+        exchange->peer->requests++;
+    }
     buf_init(&exchange->body, 0);
     exchange->prev = server->last;
     *(server->last ? &server->last->next : &server->first) = exchange;
     server->last = exchange;
     server->open++;
     return exchange;
+}
+
+/* What the body holds counts against the server's limit. */
+static void count_body(struct exchange *exchange)
+{
+    exchange->server->buffered += exchange->body.size - exchange->held;
+    exchange->held = exchange->body.size;
+}
+
+static void forget_body(struct exchange *exchange)
+{
+    buf_release(&exchange->body);
+    exchange->server->buffered -= exchange->held;
+    exchange->held = 0;
 }
 
 void http_request_hold(struct http_request *request)
@@ -60,7 +87,7 @@ void http_request_drop(struct http_request *request)
     if (request->owner)
         exchange->server->options.handler->ended(exchange->server->options.argument, request);
     http_answer_free(exchange->own);
-    buf_release(&exchange->body);
+    forget_body(exchange);
     arena_free(request->arena);
 }
 
@@ -73,7 +100,10 @@ void http_request_limit(struct http_request *request, size_t max_body)
 static enum MHD_Result queue_answer(struct exchange *exchange)
 {
     const struct http_answer *answer = exchange->answer;
-    bool close = answer->close || exchange->server->draining;
+    const struct peer *peer = exchange->peer;
+    bool worn_out =
+        peer && peer->requests >= exchange->server->options.limits.requests_per_connection;
+    bool close = answer->close || worn_out || exchange->server->draining;
 
     exchange->state = EXCHANGE_ANSWERED;
     return MHD_queue_response(exchange->connection, answer->status,
@@ -167,9 +197,7 @@ static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const 
 static bool take_head(struct exchange *exchange, const char *method)
 {
     struct http_request *request = &exchange->request;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    const struct peer *peer = info ? info->socket_context : NULL;
+    const struct peer *peer = exchange->peer;
     struct collect collect;
     struct http_header *headers;
 
@@ -197,6 +225,7 @@ static enum MHD_Result on_head(struct exchange *exchange, const char *method, co
         http_framing_read(exchange->request.headers, exchange->request.header_count,
                           strcmp(version, MHD_HTTP_VERSION_1_1) != 0);
 
+    exchange->head_us = exchange->touched_us = clock_mono_us();
     if (!sound || framing.ambiguous) {
         server_refuses(exchange, HTTP_BAD_FRAMING);
         return refuse_now(exchange);
@@ -212,6 +241,7 @@ static enum MHD_Result on_head(struct exchange *exchange, const char *method, co
         if (framing.length > 0)
             buf_reserve(&exchange->body,
                         framing.length < (int64_t)BODY_FIRST ? (size_t)framing.length : BODY_FIRST);
+        count_body(exchange);
         return MHD_YES;
     }
     exchange->state = EXCHANGE_DROPPING;
@@ -229,10 +259,14 @@ static enum MHD_Result on_bytes(struct exchange *exchange, const char *bytes, si
     exchange->received += len;
     exchange->touched_us = clock_mono_us();
     if (exchange->state == EXCHANGE_READING) {
-        if (buf_add(&exchange->body, bytes, len, &err) == 0)
+        bool kept = buf_add(&exchange->body, bytes, len, &err) == 0;
+
+        count_body(exchange);
+        if (kept && exchange->server->buffered <= exchange->server->options.limits.buffered)
             return MHD_YES;
-        server_refuses(exchange, err.kind == ERR_INPUT ? HTTP_BODY_TOO_LARGE : HTTP_TOO_MANY);
-        buf_release(&exchange->body);
+        server_refuses(exchange,
+                       !kept && err.kind == ERR_INPUT ? HTTP_BODY_TOO_LARGE : HTTP_TOO_MANY);
+        forget_body(exchange);
         exchange->state = EXCHANGE_DROPPING;
     }
     return exchange->received > DROP_MAX ? refuse_now(exchange) : MHD_YES;
@@ -301,6 +335,11 @@ void exchange_end(void *cls, struct MHD_Connection *connection, void **context,
     *(exchange->prev ? &exchange->prev->next : &server->first) = exchange->next;
     *(exchange->next ? &exchange->next->prev : &server->last) = exchange->prev;
     server->open--;
+    if (exchange->peer) {
+        exchange->peer->busy = false;
+        exchange->peer->idle_since_us = clock_mono_us();
+    }
+    exchange->peer = NULL;
     exchange->connection = NULL;
     http_request_drop(&exchange->request);
 }

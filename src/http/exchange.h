@@ -24,8 +24,27 @@ struct http_answer {
 
 /* One accepted socket, as long as the library has it. */
 struct peer {
+    struct peer *prev, *next;
+    struct MHD_Connection *connection;
+    struct source *source;          /* counts those of one address; NULL: a Unix socket */
     char source_ip[SOURCE_IP_SIZE]; /* "": unknown */
+    int64_t idle_since_us;          /* since it was accepted, or since the last request's end */
+    size_t requests;
+    bool busy; /* the line of a request was read, and its end was not reached */
 };
+
+/* The connections by address (peers.c). */
+struct peers;
+struct peers *peers_new(void);
+void peers_free(struct peers *peers); /* there are none left */
+struct peer *peers_add(struct peers *peers, struct MHD_Connection *connection,
+                       const struct sockaddr *address, int64_t now_us);
+void peers_remove(struct peers *peers, struct peer *peer);
+size_t peers_count(const struct peers *peers);
+/* Those from the same address; 0 for one that is none. */
+size_t peers_from(const struct peers *peers, const struct sockaddr *address);
+/* Ends the connections that have been without a request since before `limit_us`. */
+bool peers_end_idle(struct peers *peers, int64_t limit_us);
 
 enum exchange_state {
     EXCHANGE_STARTED,  /* the request line was read */
@@ -44,11 +63,13 @@ struct exchange {
     enum exchange_state state;
     int references; /* the connection's and the holders' */
     struct buf body;
-    size_t received; /* bytes of body, dropped ones included */
-    int64_t touched_us;
-    const struct http_answer *answer; /* once known */
-    struct http_answer *own;          /* the same, where it was made for this request */
-    struct exchange *prev, *next;     /* of the server's list, while `connection` is set */
+    struct peer *peer;
+    size_t received;                       /* bytes of body, dropped ones included */
+    size_t held;                           /* of the server's `buffered` */
+    int64_t begun_us, head_us, touched_us; /* the line; the whole header; the last byte of body */
+    const struct http_answer *answer;      /* once known */
+    struct http_answer *own;               /* the same, where it was made for this request */
+    struct exchange *prev, *next;          /* of the server's list, while `connection` is set */
 };
 
 struct http_server {
@@ -63,7 +84,8 @@ struct http_server {
     struct farewells *farewells;
     struct exchange *first, *last; /* begun and not completed, oldest first */
     size_t open;                   /* length of that list */
-    size_t connections;            /* sockets that the library has */
+    struct peers *peers;           /* sockets that the library has */
+    size_t buffered;               /* bytes of bodies */
     int spare_fd;                  /* given up to be able to refuse when descriptors run out */
     bool draining;
     bool wake; /* something was resumed: the library has to run */

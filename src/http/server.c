@@ -5,10 +5,8 @@
  */
 #include "http/server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,9 +14,6 @@
 #include "base/mem.h"
 #include "http/exchange.h"
 
-/* Memory of one connection: header and a piece of body. Ten thousand idle ones have to fit into
- * 100 MB. */
-#define CONNECTION_MEMORY ((size_t)7680)
 /* Runs in one turn while the library has more to do. */
 #define RUNS_MAX 8
 #define SWEEP_MS 1000
@@ -69,49 +64,30 @@ static void on_prepare(struct ev_loop *ev, ev_prepare *watcher, int events)
 
 /* ---- connections ---- */
 
-static void format_address(const struct sockaddr *address, char text[static SOURCE_IP_SIZE])
-{
-    text[0] = '\0';
-    if (address->sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
-
-        inet_ntop(AF_INET, &in->sin_addr, text, SOURCE_IP_SIZE);
-    } else if (address->sa_family == AF_INET6) {
-        const struct in6_addr *in6 =
-            &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
-
-        if (IN6_IS_ADDR_V4MAPPED(in6))
-            inet_ntop(AF_INET, in6->s6_addr + 12, text, SOURCE_IP_SIZE);
-        else
-            inet_ntop(AF_INET6, in6, text, SOURCE_IP_SIZE);
-    }
-}
-
 static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct http_server *server = cls;
     const union MHD_ConnectionInfo *info;
-    struct peer *peer;
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        server->connections--;
-        free(*context);
+        peers_remove(server->peers, *context);
         *context = NULL;
         return;
     }
-    server->connections++;
-    peer = mem_alloc(sizeof(*peer));
     info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    if (info && info->client_addr)
-        format_address(info->client_addr, peer->source_ip);
-    *context = peer;
+    *context =
+        peers_add(server->peers, connection, info ? info->client_addr : NULL, clock_mono_us());
 }
 
 void server_take_socket(struct http_server *server, int fd, const struct sockaddr *address,
                         socklen_t len)
 {
-    if (server->connections < server->options.max_connections) {
+    const struct http_limits *limits = &server->options.limits;
+
+    if (peers_count(server->peers) < limits->connections &&
+        (limits->connections_per_address == 0 ||
+         peers_from(server->peers, address) < limits->connections_per_address)) {
         (void)MHD_add_connection(server->daemon, fd, address, len); /* takes fd also in failure */
         return;
     }
@@ -141,14 +117,30 @@ static void cut(struct exchange *exchange, enum http_fault fault)
     server->wake = true;
 }
 
+static bool is_too_slow(const struct exchange *exchange, int64_t now_us)
+{
+    const struct http_limits *limits = &exchange->server->options.limits;
+    int64_t body_us = now_us - exchange->head_us, rated_s;
+
+    if (now_us - exchange->touched_us > limits->idle_timeout_ms * 1000)
+        return true;
+    if (exchange->state == EXCHANGE_STARTED)
+        return now_us - exchange->begun_us > limits->header_timeout_ms * 1000;
+    rated_s = body_us / 1000000 - HTTP_RATE_GRACE_S;
+    return body_us > limits->body_timeout_ms * 1000 ||
+           (rated_s > 0 && (int64_t)exchange->received < rated_s * limits->body_rate);
+}
+
 static void on_sweep(void *argument)
 {
     struct http_server *server = argument;
-    int64_t limit = clock_mono_us() - server->options.idle_timeout_ms * 1000;
+    int64_t now_us = clock_mono_us();
 
     for (struct exchange *exchange = server->first; exchange; exchange = exchange->next)
-        if (being_received(exchange) && exchange->touched_us < limit)
+        if (being_received(exchange) && is_too_slow(exchange, now_us))
             cut(exchange, HTTP_TOO_SLOW);
+    if (peers_end_idle(server->peers, now_us - server->options.limits.idle_timeout_ms * 1000))
+        server->wake = true;
 }
 
 void http_server_cut(struct http_server *server)
@@ -164,16 +156,17 @@ struct http_server *http_server_new(const struct http_server_options *options, s
 {
     struct http_server *server = mem_alloc(sizeof(*server));
     const union MHD_DaemonInfo *info;
-    unsigned idle_s = (unsigned)((options->idle_timeout_ms + 999) / 1000) + SILENT_CLOSE_S;
+    unsigned idle_s = (unsigned)((options->limits.idle_timeout_ms + 999) / 1000) + SILENT_CLOSE_S;
 
     server->loop = options->loop;
     server->options = *options;
     server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    server->peers = peers_new();
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
         exchange_continue, server, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)options->max_connections + 1, MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
+        (unsigned)options->limits.connections + 1, MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->limits.header, MHD_OPTION_URI_LOG_CALLBACK,
         exchange_begin, server, MHD_OPTION_NOTIFY_COMPLETED, exchange_end, server,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
     info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
@@ -183,6 +176,7 @@ struct http_server *http_server_new(const struct http_server_options *options, s
             MHD_stop_daemon(server->daemon);
         if (server->spare_fd >= 0)
             close(server->spare_fd);
+        peers_free(server->peers);
         free(server);
         return NULL;
     }
@@ -228,6 +222,7 @@ void http_server_free(struct http_server *server)
             MHD_resume_connection(exchange->connection);
     MHD_stop_daemon(server->daemon);
     farewells_free(server->farewells);
+    peers_free(server->peers);
     if (server->spare_fd >= 0)
         close(server->spare_fd);
     free(server);

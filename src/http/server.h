@@ -35,10 +35,26 @@ struct http_handler {
     void (*ended)(void *argument, struct http_request *request);
 };
 
+/* What one server takes; beyond it there is the answer of a fault, or a close. */
+struct http_limits {
+    size_t connections;             /* HTTP_TOO_MANY */
+    size_t connections_per_address; /* likewise; 0: no limit of its own */
+    size_t requests_per_connection; /* then the answer closes it */
+    size_t header;                  /* bytes of memory that a connection has for it */
+    size_t buffered;                /* bytes of bodies held at once: HTTP_TOO_MANY */
+    int64_t idle_timeout_ms;        /* until a request's first line is there, and without any byte
+                                       within one: a close, or HTTP_TOO_SLOW */
+    int64_t header_timeout_ms;      /* from that line to the end of the header: HTTP_TOO_SLOW */
+    int64_t body_timeout_ms;        /* from there to the end of the body: HTTP_TOO_SLOW */
+    int64_t body_rate;              /* bytes a second on average, but for the first
+                                       HTTP_RATE_GRACE_S: HTTP_TOO_SLOW */
+};
+
+#define HTTP_RATE_GRACE_S 10
+
 struct http_server_options {
     struct loop *loop;
-    size_t max_connections;
-    int64_t idle_timeout_ms; /* between requests, and without progress within one */
+    struct http_limits limits;
     const struct http_handler *handler;
     void *argument;
     const struct http_answer *answers[HTTP_FAULT_COUNT]; /* borrowed; must outlive the server */
