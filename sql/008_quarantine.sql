@@ -8,8 +8,8 @@ create table inboxd.quarantine_store (
     received_at timestamptz           not null,
     reason      text                  not null,
     source_ip   inet,
-    method      text                  not null,
-    target      text                  not null,     -- made safe for people
+    method      text,                               -- null: not known, of a different duplicate
+    target      text,                               -- the same; made safe for people
     headers     jsonb                 not null,     -- the same, as stored events have them
     head        bytea,                              -- the exact request line and headers, a line each; a NUL stands for a credential
     salt        bytea,                              -- of the row

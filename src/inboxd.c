@@ -145,6 +145,7 @@ static void set_accepted(struct daemon *daemon, struct accepted_secrets *secrets
     mistakes_free(mistakes);
     accepted_secrets_free(daemon->accepted);
     daemon->accepted = secrets;
+    quarantine_configure(daemon->quarantine, daemon->config, daemon->accepted);
 }
 
 static void on_secrets(void *argument, struct accepted_secrets *secrets)
@@ -411,7 +412,7 @@ static void on_reload(void *argument)
             set_keeper(daemon);
             set_vault(daemon);
         }
-        quarantine_configure(daemon->quarantine, daemon->config);
+        quarantine_configure(daemon->quarantine, daemon->config, daemon->accepted);
         log_event(LOG_INFO, "configuration reloaded",
                   F_NUM("providers", daemon->config->provider_count));
         config_unref(old);

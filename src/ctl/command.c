@@ -42,7 +42,7 @@ static const struct option_help replay_options[] = {
 static const struct option_help quarantine_options[] = {
     {"list",
      "the newest first; --provider NAME, --reason TEXT, --since DURATION, --limit N, --json"},
-    {"show ID", "everything about one; --body prints the bytes alone, --json"},
+    {"show ID", "everything about one; --body: the bytes alone, --request: for verify, --json"},
     {"release ID...", "verify again with today's secrets and store; or --provider NAME --all"},
     {"", "[--reason TEXT] [--since DURATION] [--unverified] [--wait DURATION]"},
     {"drop ID...", "forget; or --provider NAME --all [--reason TEXT] [--since DURATION]"},

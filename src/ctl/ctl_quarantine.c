@@ -109,6 +109,15 @@ static const char headers_sql[] = "select h.key, h.value from inboxd.quarantine 
 
 static const char body_sql[] = "select body from inboxd.quarantine where id = $1";
 
+/* As `inboxctl verify` takes it. */
+static const char request_sql[] = "select convert_to(coalesce(method, 'POST') || ' ' || "
+                                  "coalesce(target, '/webhooks/' || provider) || E' HTTP/1.1\\r\\n'"
+                                  "                  || coalesce((select string_agg(h.key || ': ' "
+                                  "|| h.value || E'\\r\\n', '' order by h.key)"
+                                  "                                 from "
+                                  "jsonb_each_text(q.headers) h), '') || E'\\r\\n', 'UTF8') || body"
+                                  "  from inboxd.quarantine q where id = $1";
+
 static const char json_sql[] =
     "select (to_jsonb(q) - 'body' || jsonb_build_object('body_sha256', encode(body_sha256, 'hex'),"
     " 'body', encode(body, 'base64')))::text from inboxd.quarantine q where id = $1";
@@ -170,9 +179,12 @@ static int run_show(struct db *db, int64_t number, const char *sql, bool plain, 
 
 static int show(const struct context *context, int argc, char **argv)
 {
-    bool body = false, json = false;
-    const struct option_spec specs[] = {
-        {"body", OPTION_FLAG, {.flag = &body}}, {"json", OPTION_FLAG, {.flag = &json}}, {0}};
+    bool body = false, request = false, json = false;
+    const char *sql = row_sql;
+    const struct option_spec specs[] = {{"body", OPTION_FLAG, {.flag = &body}},
+                                        {"request", OPTION_FLAG, {.flag = &request}},
+                                        {"json", OPTION_FLAG, {.flag = &json}},
+                                        {0}};
     struct db *db;
     int64_t id = 0;
     int words, code;
@@ -181,14 +193,14 @@ static int show(const struct context *context, int argc, char **argv)
         return EXIT_USAGE;
     if (words != 1 || options_number(argv[1], &id) < 0)
         return command_usage(NAME, "show wants the number of a refused request");
+    if (body + request + json > 1)
+        return command_usage(NAME, "show takes one of --body, --request and --json");
+    if (body || request || json)
+        sql = body ? body_sql : request ? request_sql : json_sql;
     db = session_connect(context, false, &code);
     if (!db)
         return code;
-    code = run_show(db, id,
-                    body   ? body_sql
-                    : json ? json_sql
-                           : row_sql,
-                    body || json, context->out);
+    code = run_show(db, id, sql, sql != row_sql, context->out);
     if (json && code == EXIT_DONE)
         fputc('\n', context->out);
     db_free(db);

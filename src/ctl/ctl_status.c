@@ -37,6 +37,12 @@ static const char secrets_sql[] =
     "       coalesce(date_trunc('second', now() - last_used_at)::text || ' ago', 'never') as used"
     "  from inboxd.secret_use where retire limit 10";
 
+static const char quarantine_sql[] =
+    "select provider, count(*)::text as n_kept, mode() within group (order by reason) as mostly,"
+    "       date_trunc('second', now() - max(received_at))::text || ' ago' as last"
+    "  from inboxd.quarantine where state in ('kept', 'refused') group by provider"
+    " order by count(*) desc limit 10";
+
 static const char json_sql[] =
     "select jsonb_build_object("
     "  'schema', (select max(version) from inboxd.schema_migration),"
@@ -48,6 +54,9 @@ static const char json_sql[] =
     "  'secrets', (select coalesce(jsonb_agg(to_jsonb(s) order by s.provider, s.number), '[]') "
     "from "
     "inboxd.secret_use s),"
+    "  'quarantine', (select coalesce(jsonb_object_agg(q.provider, q.kept), '{}') from (select "
+    "provider, count(*) as kept"
+    "                   from inboxd.quarantine where state in ('kept', 'refused') group by 1) q),"
     "  'daemons', (select coalesce(jsonb_agg(to_jsonb(d) order by d.host, d.pid), '[]') from "
     "inboxd.daemon d"
     "               where d.seen_at > now() - interval '1 minute'))::text";
@@ -75,6 +84,7 @@ static int print_tables(struct db *db, FILE *out, struct err *err)
     if (section(db, backlog_sql, "backlog", true, out, err) < 0 ||
         section(db, stuck_sql, "stuck", false, out, err) < 0 ||
         section(db, errors_sql, "errors", false, out, err) < 0 ||
+        section(db, quarantine_sql, "refused requests that are kept", false, out, err) < 0 ||
         section(db, secrets_sql, "secrets that others have replaced for a week or longer", false,
                 out, err) < 0)
         return -1;

@@ -42,7 +42,6 @@ struct quarantine {
     struct db *db; /* the thread's, as what follows */
     struct keep *keep;
     struct release *release;
-    const struct config *released_by; /* a reference: what `release` goes by */
     int64_t write_at_us, count_at_us, release_at_us, logged_us;
 
     pthread_t thread;
@@ -50,6 +49,7 @@ struct quarantine {
     pthread_cond_t wake;
     bool stopping;
     const struct config *config;
+    struct terms *terms; /* the newest, not yet taken by the thread; or NULL */
     struct refused_queue queue;
     struct cap *cap;
     struct dropped *dropped; /* one a provider that ever had to drop */
@@ -241,21 +241,17 @@ static void write_dropped(struct quarantine *quarantine)
 
 /* ---- releasing ---- */
 
-/* Goes by the newest configuration from here on. */
-static void follow_config(struct quarantine *quarantine)
+/* Goes by the newest terms from here on. */
+static void follow_terms(struct quarantine *quarantine)
 {
-    const struct config *config;
+    struct terms *terms;
 
     pthread_mutex_lock(&quarantine->lock);
-    config = config_ref(quarantine->config);
+    terms = quarantine->terms;
+    quarantine->terms = NULL;
     pthread_mutex_unlock(&quarantine->lock);
-    if (config == quarantine->released_by) {
-        config_unref(config);
-        return;
-    }
-    release_configure(quarantine->release, config);
-    config_unref(quarantine->released_by);
-    quarantine->released_by = config;
+    if (terms)
+        release_configure(quarantine->release, terms);
 }
 
 /* One of those that are marked. Returns when to come again. */
@@ -264,7 +260,7 @@ static int64_t release_one(struct quarantine *quarantine)
     struct err err = {0};
     int rc;
 
-    follow_config(quarantine);
+    follow_terms(quarantine);
     if (db_connect(quarantine->db, &err) < 0)
         return RETRY_US; /* the others say so */
     rc = release_step(quarantine->release, &err);
@@ -360,8 +356,7 @@ struct quarantine *quarantine_new(const struct config *config)
     db_set_timeout(quarantine->db, STATEMENT_TIMEOUT_MS);
     quarantine->keep = keep_new(quarantine->db);
     quarantine->config = config_ref(config);
-    quarantine->released_by = config_ref(config);
-    quarantine->release = release_new(quarantine->db, config);
+    quarantine->release = release_new(quarantine->db, terms_new(config, NULL));
     quarantine->queue.rows_max = QUEUE_ROWS;
     quarantine->queue.bytes_max = QUEUE_BYTES;
     quarantine->cap = cap_new();
@@ -375,15 +370,20 @@ struct quarantine *quarantine_new(const struct config *config)
     return quarantine;
 }
 
-void quarantine_configure(struct quarantine *quarantine, const struct config *config)
+void quarantine_configure(struct quarantine *quarantine, const struct config *config,
+                          const struct accepted_secrets *accepted)
 {
+    struct terms *terms = terms_new(config, accepted), *old_terms;
     const struct config *old;
 
     pthread_mutex_lock(&quarantine->lock);
     old = quarantine->config;
+    old_terms = quarantine->terms;
     quarantine->config = config_ref(config);
+    quarantine->terms = terms;
     pthread_mutex_unlock(&quarantine->lock);
     config_unref(old);
+    terms_free(old_terms);
 }
 
 void quarantine_free(struct quarantine *quarantine)
@@ -399,7 +399,7 @@ void quarantine_free(struct quarantine *quarantine)
     free_list(quarantine->queue.first);
     keep_free(quarantine->keep);
     release_free(quarantine->release);
-    config_unref(quarantine->released_by);
+    terms_free(quarantine->terms);
     db_free(quarantine->db);
     cap_free(quarantine->cap);
     config_unref(quarantine->config);

@@ -7,14 +7,17 @@
 #include "config/config.h"
 #include "core/event.h"
 #include "core/request.h"
+#include "inbox/vault.h"
 
 struct quarantine;
 
 /* Starts the thread. Takes a reference to the configuration. */
 struct quarantine *quarantine_new(const struct config *config);
 
-/* Another configuration from now on; takes a reference. The database stays. */
-void quarantine_configure(struct quarantine *quarantine, const struct config *config);
+/* Another configuration from now on, and the secrets that handshakes have brought (may be NULL);
+ * takes references. The database stays. */
+void quarantine_configure(struct quarantine *quarantine, const struct config *config,
+                          const struct accepted_secrets *accepted);
 
 /* Any thread, never waits for the database: a copy of a refused request, if its provider keeps
  * such. `reason` is what its sender was told. */

@@ -218,8 +218,6 @@ struct refused *refused_new_different(const struct provider_config *provider,
     struct refused *refused = begin(provider, event->source_ip, event->body, REFUSED_DIFFERENT);
 
     refused->first = first;
-    refused->method = STR("POST");
-    refused->target = STR("");
     refused->headers = arena_copy(refused->arena, event->headers);
     end(refused);
     return refused;

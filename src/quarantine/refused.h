@@ -21,9 +21,10 @@ struct refused {
     struct arena *arena;         /* holds it and all that it points to */
     struct refused *prev, *next; /* the queue's */
 
-    struct str provider, reason, method;
+    struct str provider, reason;
     struct str source_ip; /* ptr NULL: unknown */
-    struct str target;    /* made safe for people */
+    struct str method;    /* ptr NULL: not known */
+    struct str target;    /* made safe for people; ptr NULL: not known */
     struct str headers;   /* JSON object, as stored events have it */
     struct str head;      /* exact: "METHOD TARGET\n", then "NAME: VALUE\n" each; a NUL stands for a
                              credential; ptr NULL: not known */

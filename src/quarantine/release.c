@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "handshake/handshake.h"
 #include "inbox/committer.h"
 #include "provider/provider.h"
 #include "quarantine/restore.h"
@@ -23,8 +24,8 @@
 struct release {
     struct db *db; /* borrowed */
     struct db_args *args;
-    const struct config *config;      /* borrowed */
-    struct provider **providers;      /* of config->providers; NULL: not compiled yet */
+    struct terms *terms;
+    struct provider **providers;      /* of the terms' providers; NULL: not compiled yet */
     struct committer *committer;      /* NULL: no connection for storing */
     const struct provider_config *of; /* of the row at hand, as what follows */
     int64_t id, received_at;
@@ -69,13 +70,13 @@ static void note_answer(void *argument, struct store_item *list)
 static struct committer *storing(struct release *release)
 {
     if (!release->committer)
-        release->committer =
-            committer_new(&(struct committer_options){.conninfo = release->config->database.ptr,
-                                                      .ack_timeout_ms = STORE_TIMEOUT_MS,
-                                                      .answer = note_answer,
-                                                      .stored = note_stored,
-                                                      .changed = note_changed,
-                                                      .argument = release});
+        release->committer = committer_new(
+            &(struct committer_options){.conninfo = release->terms->config->database.ptr,
+                                        .ack_timeout_ms = STORE_TIMEOUT_MS,
+                                        .answer = note_answer,
+                                        .stored = note_stored,
+                                        .changed = note_changed,
+                                        .argument = release});
     (void)committer_tend(release->committer); /* connects */
     return release->committer;
 }
@@ -110,7 +111,7 @@ static void store(struct release *release, struct store_group *group)
 
 static void free_providers(struct release *release)
 {
-    for (size_t i = 0; release->providers && i < release->config->provider_count; i++)
+    for (size_t i = 0; release->providers && i < release->terms->config->provider_count; i++)
         provider_free(release->providers[i]);
     free(release->providers);
     release->providers = NULL;
@@ -119,15 +120,16 @@ static void free_providers(struct release *release)
 /* The provider, compiled for this thread. */
 static struct provider *provider_of(struct release *release)
 {
-    size_t index = (size_t)(release->of - release->config->providers);
+    size_t index = (size_t)(release->of - release->terms->config->providers);
     struct mistakes *mistakes;
 
     if (!release->providers)
         release->providers =
-            mem_alloc((release->config->provider_count + 1) * sizeof(struct provider *));
+            mem_alloc((release->terms->config->provider_count + 1) * sizeof(struct provider *));
     if (!release->providers[index]) {
         mistakes = mistakes_new(); /* there are none: the daemon's own copy compiled */
-        release->providers[index] = provider_new(release->of, mistakes);
+        release->providers[index] =
+            provider_new_captured(release->of, release->terms->captured[index], mistakes);
         mistakes_free(mistakes);
     }
     return release->providers[index];
@@ -155,6 +157,19 @@ static enum refusal verify(const struct release *release, struct provider *provi
     if (refusal != REFUSAL_NONE)
         *verified = false;
     return release->unverified ? REFUSAL_NONE : refusal;
+}
+
+/* Whether today's configuration would answer it as a handshake. */
+static bool is_handshake(const struct provider *provider, const struct request *request,
+                         struct arena *arena)
+{
+    const struct handshakes *handshakes = provider_handshakes(provider);
+    struct handshake_reply reply;
+
+    return handshakes_answer(handshakes, HANDSHAKE_BEFORE_VERIFY, request, STR_NONE, arena,
+                             &reply) ||
+           handshakes_answer(handshakes, HANDSHAKE_AFTER_VERIFY, request,
+                             provider_matched(provider), arena, &reply);
 }
 
 /* A duplicate: of which event, and whether it has the same bytes. */
@@ -249,6 +264,10 @@ static int judge(struct release *release, const struct request *request, int mis
         refuse(verdict, refusal_info(refusal)->text, missing);
         return 0;
     }
+    if (is_handshake(provider, request, arena)) {
+        refuse(verdict, "it is a handshake, which is answered and never stored", 0);
+        return 0;
+    }
     refusal = provider_parse(provider, request, verified, arena, &events);
     if (refusal != REFUSAL_NONE) {
         refuse(verdict, refusal_info(refusal)->text, 0);
@@ -271,7 +290,7 @@ static struct str optional(const struct db_result *row, int column)
 /* 0: *row is what was taken, or has no row. */
 static int take(struct release *release, struct db_result **row, struct err *err)
 {
-    const struct config *config = release->config;
+    const struct config *config = release->terms->config;
 
     db_args_clear(release->args);
     db_args_array_begin(release->args, DB_TEXT);
@@ -338,7 +357,7 @@ static int step_in_transaction(struct release *release, struct err *err)
         return rc;
     }
     release->id = db_int(row, 0, 0);
-    release->of = config_provider(release->config, db_text(row, 0, 1));
+    release->of = config_provider(release->terms->config, db_text(row, 0, 1));
     release->received_at = db_time(row, 0, 2);
     release->unverified = db_bool(row, 0, 8);
     rc = judge_row(release, row, &verdict, err);
@@ -372,13 +391,13 @@ int release_step(struct release *release, struct err *err)
 
 /* ---- the face ---- */
 
-struct release *release_new(struct db *db, const struct config *config)
+struct release *release_new(struct db *db, struct terms *terms)
 {
     struct release *release = mem_alloc(sizeof(*release));
 
     release->db = db;
     release->args = db_args_new();
-    release->config = config;
+    release->terms = terms;
     return release;
 }
 
@@ -389,11 +408,13 @@ void release_free(struct release *release)
     free_providers(release);
     committer_free(release->committer);
     db_args_free(release->args);
+    terms_free(release->terms);
     free(release);
 }
 
-void release_configure(struct release *release, const struct config *config)
+void release_configure(struct release *release, struct terms *terms)
 {
     free_providers(release);
-    release->config = config;
+    terms_free(release->terms);
+    release->terms = terms;
 }

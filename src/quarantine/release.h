@@ -3,18 +3,19 @@
 #ifndef QUARANTINE_RELEASE_H
 #define QUARANTINE_RELEASE_H
 
-#include "config/config.h"
 #include "db/db.h"
+#include "quarantine/terms.h"
 
 struct release;
 
-struct release *release_new(struct db *db, const struct config *config); /* both borrowed */
-void release_free(struct release *release);                              /* takes NULL */
+/* `db` borrowed, `terms` taken. */
+struct release *release_new(struct db *db, struct terms *terms);
+void release_free(struct release *release); /* takes NULL */
 
-/* From now on by this configuration; borrowed until the next. */
-void release_configure(struct release *release, const struct config *config);
+/* From now on by these; taken. */
+void release_configure(struct release *release, struct terms *terms);
 
-/* Takes one marked request, if there is one of the configuration's providers. 1: it is settled;
+/* Takes one marked request, if there is one of the terms' providers. 1: it is settled;
  * 0: there is none; -1: it stays marked, and is to be tried again later. Harmless where several
  * daemons do it at once, and where one dies in it. */
 int release_step(struct release *release, struct err *err) MUST_CHECK;

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import socket
 import time
 import urllib.parse
@@ -10,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from it.working import wait_done
-from support import DONE, http, sign
+from support import DONE, http, sign, wait_until
 
 WRONG = {"X-Sig": "0" * 64}
 
@@ -119,6 +120,28 @@ def test_list_and_show(pg, inboxd):
     number = pg.value("select id from quarantine where provider = 'h'")
     assert "invalid json" in daemon.ctl("quarantine", "show", number).stdout
     assert daemon.ctl("quarantine", "show", 999, check=False).returncode == 1
+    assert daemon.ctl("quarantine", "show", number, "--body", "--json", check=False).returncode == 64
+    shown = json.loads(daemon.ctl("quarantine", "show", number, "--json").stdout)
+    assert base64.b64decode(shown["body"]) == b'{"id":"e1","v":"\xff"}'
+    status = daemon.ctl("status").stdout
+    assert "refused requests that are kept" in status and "missing signature" in status
+    assert json.loads(daemon.ctl("status", "--json").stdout)["quarantine"] == {"g": 1, "h": 1}
+
+
+def test_why_it_was_refused(pg, inboxd, tmp_path):
+    """What is kept is what `inboxctl verify` looks at."""
+    daemon = inboxd(providers={"h": {"secret": "text:a-secret-that-was-mistyped"}})
+    body = b'{"id":"e1"}'
+    daemon.post("h", body, sign.hmac_headers(body), sign=False)
+    wait_kept(pg, 1)
+    request = tmp_path / "request"
+    shown = daemon.ctl("quarantine", "show", 1, "--request").stdout  # text: its line ends are plain ones
+    assert shown.startswith("POST /webhooks/h HTTP/1.1\n") and shown.endswith(f"\n\n{body.decode()}")
+    request.write_bytes(shown.replace("\n", "\r\n").encode())
+    verify = ["verify", "--provider", "h", "--request", request]
+    assert daemon.ctl(*verify, check=False).returncode == 1
+    daemon.reconfigure({"h": {"secret": f"text:{sign.K0}"}})
+    assert daemon.ctl(*verify).returncode == 0
     assert daemon.ctl("quarantine", "list", "--limit", "many", check=False).returncode == 64
 
 
@@ -341,6 +364,35 @@ def test_what_cannot_be_read_is_released_once_the_configuration_can_read_it(pg, 
         f"{first}: stored as event 1", f"{second}: refused: invalid json",
     ]  # fmt: skip
     assert bytes(pg.value("select body from quarantine where id = %s", second)) == b"\xffnot json"
+
+
+def test_a_secret_that_a_handshake_brought_counts_as_todays(pg, inboxd):
+    keys = {
+        "verify": "hmac-sha256", "signed": "{body}", "signature": "header:X-Hook-Signature hex", "handshake": "header-echo",
+        "event_id": "body:/id", "on": "sql:t.ok",
+    }  # fmt: skip
+    secret, body = "b537207f20cbfa02357cf448134da559", b'{"id":"e1"}'
+    daemon = inboxd(providers={"p": keys}, capture_key=f"text:{'00ff' * 16}")
+    assert daemon.post("p", b"{}", {"X-Hook-Secret": secret}, sign=False).result == "handshake"
+    assert daemon.post("p", body, sign.hmac_headers(body, secret, "X-Hook-Signature"), sign=False).text == "bad signature"
+    wait_kept(pg, 1)
+    number = pg.value("select id from quarantine")
+    assert release(pg, daemon, number, code=1) == [f"{number}: refused: bad signature"]
+    daemon.ctl("--database", pg.conninfo("postgres"), "secrets", "accept", "1")
+    wait_until(lambda: daemon.post("p", b"x", sign.hmac_headers(b"x", secret, "X-Hook-Signature"), sign=False).text == "invalid json")
+    assert release(pg, daemon, number) == [f"{number}: stored as event 1"]
+
+
+def test_a_handshake_is_not_released_as_an_event(pg, inboxd):
+    daemon = inboxd(providers={"h": {**MISTAKEN["h"], "handshake": "zoom"}})
+    body = b'{"id":"e1","event":"endpoint.url_validation","payload":{"plainToken":"q9ibPhGeRZ6ayx5WTrXjRw"}}'
+    assert daemon.post("h", body, sign.hmac_headers(body), sign=False).text == "bad signature"
+    wait_kept(pg, 1)
+    number = pg.value("select id from quarantine")
+    daemon.reconfigure(MENDED)
+    daemon.reload()
+    assert release(pg, daemon, number, code=1) == [f"{number}: refused: it is a handshake, which is answered and never stored"]
+    assert pg.value("select count(*) from ledger") == 0
 
 
 def test_two_daemons_and_two_operators_release_once(pg, inboxd):

@@ -132,6 +132,30 @@ static void test_backoff(void **state)
     assert_int_equal(backoff.steps_ms[0], 0);
 }
 
+static void test_bounds(void **state)
+{
+    static const char *const wrong[] = {
+        "",         "1000",       "1000 10", "0 10M",    "1000001 10M",
+        "10M 1000", "1000 10M 0", "1 1M x",  "1 1M 2 3", "1 65G"};
+    struct quarantine_bounds bounds;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(value_bounds(STR("1000 10M"), &bounds, &err), 0);
+    assert_int_equal(bounds.rows, 1000);
+    assert_int_equal(bounds.bytes, 10 << 20);
+    assert_int_equal(bounds.per_minute, QUARANTINE_PER_MINUTE);
+    assert_int_equal(value_bounds(STR(" 1  1K   7 "), &bounds, &err), 0);
+    assert_int_equal(bounds.rows, 1);
+    assert_int_equal(bounds.bytes, 1024);
+    assert_int_equal(bounds.per_minute, 7);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        assert_int_equal(value_bounds(str_from(wrong[i]), &bounds, &err), -1);
+        assert_non_null(strstr(err.text, "such as 1000 10M or 1000 10M 120"));
+        assert_int_equal(bounds.per_minute, 7);
+    }
+}
+
 static void test_tolerance(void **state)
 {
     static const struct {
@@ -235,13 +259,10 @@ static void test_distance(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_numbers_that_are_none),
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_backoff),
-        cmocka_unit_test(test_tolerance),
-        cmocka_unit_test(test_actions),
-        cmocka_unit_test(test_shown_values_are_cut),
+        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_numbers_that_are_none),
+        cmocka_unit_test(test_addresses), cmocka_unit_test(test_backoff),
+        cmocka_unit_test(test_bounds),    cmocka_unit_test(test_tolerance),
+        cmocka_unit_test(test_actions),   cmocka_unit_test(test_shown_values_are_cut),
         cmocka_unit_test(test_distance),
     };
 
