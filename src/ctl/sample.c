@@ -57,7 +57,7 @@ struct str sample_body(const struct provider_config *provider, struct str text, 
     if (!text.ptr)
         text = sample_of(provider->preset);
     if (text.len == 0)
-        sample_shape_body(provider, id, &body);
+        sample_shape_body(provider, id, arena, &body);
     while ((found = memmem(text.ptr, text.len, mark, sizeof(mark) - 1))) {
         size_t before = (size_t)(found - text.ptr);
 

@@ -20,7 +20,8 @@ struct str sample_body(const struct provider_config *provider, struct str text, 
 
 /* Appends a body that has what the provider's sources read: sample_body()'s for those who have no
  * sample of their own. */
-void sample_shape_body(const struct provider_config *provider, const char *id, struct buf *out);
+void sample_shape_body(const struct provider_config *provider, const char *id, struct arena *arena,
+                       struct buf *out);
 
 /* The unsigned headers that the provider's identity and type are read from; returns how many, at
  * most `max`. */

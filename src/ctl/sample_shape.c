@@ -16,6 +16,8 @@ struct member {
 struct shape {
     struct member members[MEMBERS_MAX];
     size_t count;
+    struct str event; /* where the event is in the document */
+    struct arena *arena;
 };
 
 /* ---- what the sources name ---- */
@@ -69,13 +71,40 @@ static void add_member(struct shape *shape, struct str pointer, struct str value
     shape->members[shape->count++] = (struct member){pointer, value};
 }
 
+/* `prefix` and `pointer` as one, each "*" the first element. From the arena. */
+static struct str joined(struct str prefix, struct str pointer, struct arena *arena)
+{
+    struct str all = str_from(arena_printf(arena, "%.*s%.*s", STR_ARG(prefix), STR_ARG(pointer)));
+    char *text = arena_bytes(arena, all.len);
+
+    for (size_t i = 0; i < all.len; i++)
+        text[i] = all.ptr[i] == '*' && i > 0 && all.ptr[i - 1] == '/' &&
+                          (i + 1 == all.len || all.ptr[i + 1] == '/')
+                      ? '0'
+                      : all.ptr[i];
+    return (struct str){text, all.len};
+}
+
+/* Where the event is in the document: the first element of what `split` names first. */
+static struct str event_place(const struct provider_config *provider, struct arena *arena)
+{
+    struct str split = provider->split.text, part;
+
+    if (!split.ptr || !next_part(&split, &part) || !take(&part, STR("body:")))
+        return STR("");
+    return joined(part, STR("/0"), arena);
+}
+
 static void add_source(struct shape *shape, struct str source, struct str value)
 {
     struct str part;
 
-    while (next_part(&source, &part))
+    while (next_part(&source, &part)) {
         if (take(&part, STR("body:")))
-            add_member(shape, part, value);
+            add_member(shape, joined(shape->event, part, shape->arena), value);
+        else if (take(&part, STR("request:")))
+            add_member(shape, joined(STR(""), part, shape->arena), value);
+    }
 }
 
 /* ---- as JSON ---- */
@@ -154,16 +183,17 @@ static void put_value(struct buf *out, const struct shape *shape, size_t first, 
         buf_printf(out, "\"%.*s\"", STR_ARG(member->value));
 }
 
-void sample_shape_body(const struct provider_config *provider, const char *id, struct buf *out)
+void sample_shape_body(const struct provider_config *provider, const char *id, struct arena *arena,
+                       struct buf *out)
 {
-    struct shape shape = {.count = 0};
+    struct shape shape = {.event = event_place(provider, arena), .arena = arena};
 
     add_source(&shape, provider->event_id.text, str_from(id));
     add_source(&shape, provider->event_type.text, STR("sample.created"));
     add_source(&shape, provider->key.text, STR("sample"));
-    add_member(&shape, STR("/id"), str_from(id));
-    add_member(&shape, STR("/type"), STR("sample.created"));
-    add_member(&shape, STR("/data/note"), STR("sent by inboxctl"));
+    add_source(&shape, STR("body:/id"), str_from(id));
+    add_source(&shape, STR("body:/type"), STR("sample.created"));
+    add_source(&shape, STR("body:/data/note"), STR("sent by inboxctl"));
     put_level(out, &shape, 0, 0);
 }
 

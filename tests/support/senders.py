@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import urllib.parse
 import zlib
 from dataclasses import dataclass, field
 
@@ -39,8 +40,16 @@ class Sender:
     content_type: str = "application/json"
     covered: bool = True  # whether the signature covers the body
     spoil: tuple = ()  # the member that makes the signature a wrong one, where that is in the body
-    answer: str = "ok"
-    again: str = "dup"
+    answer: str = ""  # "ok" of one event, "ok N" of several
+    again: str = ""
+    status: int = 200
+    alike: bool = False  # its events look like each other, so that a second copy is one more
+
+    def __post_init__(self):
+        several = f" {len(self.stored)}" if isinstance(self.stored, list) else ""
+        self.answer, self.again = self.answer or f"ok{several}", self.again or ("ok" if self.alike else f"dup{several}")
+        if self.status == 204:
+            self.answer = self.again = ""
 
     def body(self):
         event = self.event() if callable(self.event) else self.event
@@ -54,10 +63,11 @@ class Sender:
         return {"verify": name, "secret": f"file:{secret}", "on": "ignore", **self.keys}
 
     def rows(self, body):
-        """What is stored; SHA256 stands for the body's digest, and RECEIVED for any number."""
-        rows = self.stored if isinstance(self.stored, list) else [self.stored]
+        """What is stored. SHA256 stands for the digest of the body; in a list for one of an element, which is not looked at."""
+        if isinstance(self.stored, list):
+            return self.stored
         digest = hashlib.sha256(body).hexdigest()
-        return [tuple(value and value.replace(SHA256, digest) for value in row) for row in rows]
+        return [tuple(value and value.replace(SHA256, digest) for value in self.stored)]
 
 
 SHA256, RECEIVED = "<sha256>", "<received>"
@@ -286,6 +296,60 @@ def plaid(body):
 def ec_jwk():
     point = public_der("ec")[-64:]
     return json.dumps({"kty": "EC", "crv": "P-256", "kid": "k1", "alg": "ES256", "x": b64url(point[:32]), "y": b64url(point[32:])})
+
+
+def discord(body):
+    t = str(int(time.time()))
+    return {"X-Signature-Timestamp": t, "X-Signature-Ed25519": ed25519(t.encode() + body).hex()}
+
+
+def sendgrid(body):
+    t = str(int(time.time()))
+    return {
+        "X-Twilio-Email-Event-Webhook-Timestamp": t,
+        "X-Twilio-Email-Event-Webhook-Signature": b64(openssl("dgst", "-sha256", "-sign", key_file("ec"), data=t.encode() + body)),
+    }
+
+
+def hubspot(version):
+    def sign(body):
+        t, url = str(int(time.time() * 1000)), f"{HOST}hubspot-v{version}".encode()
+        v1 = hashlib.sha256(SECRET.encode() + body).hexdigest()
+        v2 = hashlib.sha256(SECRET.encode() + b"POST" + url + body).hexdigest()
+        v3 = b64(mac(b"POST" + url + body + t.encode()))
+        if version == 3:
+            return {"X-HubSpot-Request-Timestamp": t, "X-HubSpot-Signature-v3": v3}
+        return {"X-HubSpot-Signature": v1 if version == 1 else v2}
+
+    return sign
+
+
+HUBSPOT = [
+    {"eventId": 1, "subscriptionId": 12345, "portalId": 62515, "occurredAt": 1564113600000, "subscriptionType": "contact.creation", "attemptNumber": 0, "objectId": 123},
+    {"eventId": 2, "subscriptionId": 12346, "portalId": 62515, "occurredAt": 1564113600001, "subscriptionType": "contact.deletion", "attemptNumber": 0, "objectId": 124},
+]  # fmt: skip
+HUBSPOT_STORED = [
+    ("62515:12345:1:1564113600000", "contact.creation", "62515:123"),
+    ("62515:12346:2:1564113600001", "contact.deletion", "62515:124"),
+]
+
+
+def adyen_item(reference, event, success="true", **more):
+    fields = {
+        "pspReference": reference, "originalReference": "", "merchantAccountCode": "TestMerchant", "merchantReference": "order: 1",
+        "eventCode": event, "success": success, **more,
+    }  # fmt: skip
+    names = ("pspReference", "originalReference", "merchantAccountCode", "merchantReference")
+    text = ":".join([*(fields[name] for name in names), "1130", "EUR", event, success])
+    item = {**fields, "amount": {"value": 1130, "currency": "EUR"}, "additionalData": {"hmacSignature": b64(mac(text.encode(), BYTES))}}
+    return {"NotificationRequestItem": item}
+
+
+def twilio(body):
+    """URL and the form's pairs, sorted."""
+    pairs = sorted(urllib.parse.parse_qsl(body.decode(), keep_blank_values=True))
+    text = f"{HOST}twilio" + "".join(name + value for name, value in pairs)
+    return {"X-Twilio-Signature": b64(mac(text.encode(), digest="sha1"))}
 
 
 def shown(name, value=SECRET):
@@ -551,7 +615,7 @@ SENDERS = {
         {"list_folder": {"accounts": ["dbid:AAH4"]}, "delta": {"users": [12345678]}},
         hexed("X-Dropbox-Signature"),
         (f"{SHA256}:{RECEIVED}", None, "dbid:AAH4"),
-        again="ok",
+        alike=True,
     ),
     "box": Sender(
         {"type": "webhook_event", "id": "0f3d", "trigger": "FILE.UPLOADED", "source": {"id": "73835521473", "type": "file"}},
@@ -621,7 +685,92 @@ SENDERS = {
         plaid,
         (f"TRANSACTIONS:SYNC_UPDATES_AVAILABLE:wz666MBj:{RECEIVED}", "TRANSACTIONS:SYNC_UPDATES_AVAILABLE", "wz666MBj"),
         secret=ec_jwk,
-        again="ok",
+        alike=True,
+    ),
+    "discord": Sender(
+        {"version": 1, "application_id": "1234560123453231555", "type": 1, "event": {"type": "ENTITLEMENT_CREATE", "timestamp": "2024-10-18T14:42:53.064834", "data": {"id": "1019"}}},
+        discord,
+        (SHA256, "ENTITLEMENT_CREATE", "1019"),
+        secret=lambda: ed25519_public().hex(),
+        status=204,
+    ),
+    "sendgrid": Sender(
+        [
+            {"email": "a@example.com", "timestamp": 1513299569, "event": "processed", "sg_event_id": "sg_event_1", "sg_message_id": "sg_message_1"},
+            {"email": "b@example.com", "timestamp": 1513299570, "event": "delivered", "sg_event_id": "sg_event_2", "sg_message_id": "sg_message_2"},
+        ],
+        sendgrid,
+        [("sg_event_1", "processed", "sg_message_1"), ("sg_event_2", "delivered", "sg_message_2")],
+        secret=lambda: b64(public_der("ec")),
+    ),
+    "hubspot-v1": Sender(HUBSPOT, hubspot(1), HUBSPOT_STORED),
+    "hubspot-v2": Sender(HUBSPOT, hubspot(2), HUBSPOT_STORED, keys={"public_url": f"{HOST}hubspot-v2"}),
+    "hubspot-v3": Sender(HUBSPOT, hubspot(3), HUBSPOT_STORED, keys={"public_url": f"{HOST}hubspot-v3"}),
+    "adyen": Sender(
+        {"live": "false", "notificationItems": [adyen_item("7914073381342284", "AUTHORISATION"), adyen_item("8825", "REFUND", "false", originalReference="7914")]},
+        unsigned,
+        [("7914073381342284:AUTHORISATION:true", "AUTHORISATION", "7914073381342284"), ("8825:REFUND:false", "REFUND", "7914")],
+        secret=HEX_SECRET,
+        spoil=("notificationItems", 1, "NotificationRequestItem", "pspReference"),
+        answer="[accepted]",
+        again="[accepted]",
+    ),
+    "gocardless": Sender(
+        {"events": [
+            {"id": "EV1", "resource_type": "payments", "action": "confirmed", "links": {"payment": "PM1"}},
+            {"id": "EV2", "resource_type": "mandates", "action": "created", "links": {"mandate": "MD1"}},
+        ]},
+        hexed("Webhook-Signature"),
+        [("EV1", "payments:confirmed", "PM1"), ("EV2", "mandates:created", "MD1")],
+    ),
+    "line": Sender(
+        {"destination": "U0", "events": [
+            {"type": "message", "webhookEventId": "01FZ1", "source": {"type": "user", "userId": "U1"}, "deliveryContext": {"isRedelivery": False}},
+            {"type": "join", "webhookEventId": "01FZ2", "source": {"type": "group", "groupId": "C1", "userId": "U1"}},
+        ]},
+        based("x-line-signature"),
+        [("01FZ1", "message", "U1"), ("01FZ2", "join", "C1")],
+    ),
+    "asana": Sender(
+        {"events": [{"action": "changed", "created_at": "2024-01-01T00:00:00.000Z", "resource": {"gid": "1337", "resource_type": "task"}, "parent": None}]},
+        hexed("X-Hook-Signature"),
+        [(f"2024-01-01T00\\:00\\:00.000Z:1337:changed:{SHA256}", "task:changed", "1337")],
+    ),
+    "meta": Sender(
+        {"object": "page", "entry": [
+            {"id": "P1", "time": 1520383571, "changes": [{"field": "feed", "value": {"post_id": "44_45", "verb": "add"}}]},
+            {"id": "P1", "time": 1458692752478, "messaging": [{"sender": {"id": "S1"}, "timestamp": 1458692752478, "message": {"mid": "mid.1", "text": "caf\u00e9"}}]},
+        ]},
+        hexed("X-Hub-Signature-256", "sha256="),
+        [(f"P1:1520383571:{SHA256}", "page:feed", "44_45"), ("mid.1:1458692752478", "page:messaging", "S1")],
+        keys={"handshake_token": "text:a-word-that-we-chose"},
+    ),
+    "whatsapp": Sender(
+        {"object": "whatsapp_business_account", "entry": [{"id": "W1", "changes": [
+            {"field": "messages", "value": {"metadata": {"phone_number_id": "N1"}, "messages": [{"id": "wamid.1", "from": "16315551181"}]}},
+            {"field": "messages", "value": {"metadata": {"phone_number_id": "N1"}, "statuses": [{"id": "wamid.0", "status": "read", "recipient_id": "16315551182"}]}},
+        ]}]},
+        hexed("X-Hub-Signature-256", "sha256="),
+        [(f"wamid.1:{SHA256}", "messages", "16315551181"), (f"wamid.0:read:{SHA256}", "messages", "16315551182")],
+        keys={"handshake_token": "text:a-word-that-we-chose"},
+    ),
+    "microsoft-graph": Sender(
+        {"value": [
+            {"id": "n1", "subscriptionId": "s1", "clientState": SECRET, "changeType": "created", "resource": "users/u1/messages/m1"},
+            {"subscriptionId": "s1", "clientState": SECRET, "changeType": "updated", "resource": "users/u1/messages/m2", "resourceData": {"@odata.etag": "W1"}},
+        ]},
+        unsigned,
+        [("n1", "created", "users/u1/messages/m1"), ("s1:users/u1/messages/m2:updated:W1", "updated", "users/u1/messages/m2")],
+        spoil=("value", 1, "clientState"),
+    ),
+    "twilio": Sender(
+        b"MessageSid=SM1&AccountSid=AC1&From=%2B14158675309&To=%2B14158675310&MessageStatus=delivered&SmsStatus=delivered",
+        twilio,
+        ("SM1:delivered", "message:delivered", "SM1"),
+        keys={"public_url": f"{HOST}twilio"},
+        content_type="application/x-www-form-urlencoded",
+        answer="<Response/>",
+        again="<Response/>",
     ),
     "basic": Sender(
         {"id": "n1", "type": "note.created"},
