@@ -7,6 +7,7 @@ that are not wiped, words missing in provider/headers.c, no conceal() in config/
 process_hide_environment(), libpq's own message for a connection string that cannot be read.
 """
 
+import base64
 import json
 import os
 import secrets
@@ -151,6 +152,7 @@ def test_a32_nothing_is_found_in_answers_logs_and_the_database(pg, inboxd, place
         assert [answer.text for answer in answers[-2:]] == ["ok", "dup"]
     settled(pg, 5)
     assert pg.value("select last_error like %s from dead_letters", f"%{CONTENT}%")
+    pg.wait_until("select count(*) > 15 from quarantine")
     daemon.terminate()
     hidden.expect_absent("answers", raw(answers))
     hidden.expect_absent("database", database_text(pg))
@@ -280,7 +282,10 @@ def test_a_password_in_a_connection_string_that_cannot_be_read_is_not_shown(inbo
 def test_a32_no_command_of_inboxctl_shows_a_secret(pg, inboxd, places):
     daemon = inboxd(**places)
     hidden = hidden_secrets()
-    refused(daemon, hidden, 401, "h", event("h"), {"X-Sig": "0" * 64})
+    refused(daemon, hidden, 401, "h", event("h"), {**TOKENS, "X-Sig": "0" * 64}, query="?token=received-token-query")
+    refused(daemon, hidden, 400, "n", b"no json", TOKENS, query="?token=received-token-query")
+    pg.wait_until("select count(*) from quarantine", equals=2)
+    kept = [str(number) for number in pg.column("select id from quarantine")]
     for provider in ("h", "n"):
         assert daemon.post(provider, event(provider, msg="broken"), TOKENS).text == "ok"
     settled(pg, 2)
@@ -289,12 +294,61 @@ def test_a32_no_command_of_inboxctl_shows_a_secret(pg, inboxd, places):
         ["check"], ["check", "--connect"], ["status"], ["status", "--json"], ["list"], ["list", "--json"], ["list", "--status", "dead"],
         *(["show", number] for number in ids), *(["show", number, "--json"] for number in ids), *(["show", number, "--body"] for number in ids),
         *(["send", provider] for provider in daemon.providers), ["send", "s", "--bad-signature"], ["send", "s", "--age", "9999"], ["send", "nobody"],
-        ["replay", *ids], ["migrate"], ["--help"], ["check", "--help"],
+        ["replay", *ids], ["migrate"], ["--help"], ["check", "--help"], ["presets"],
+        ["quarantine", "list"], ["quarantine", "list", "--json"], *(["quarantine", "show", number, *more] for number in kept for more in ([], ["--json"], ["--body"])),
+        ["quarantine", "release", *kept, "--wait", "5s"], ["secrets"], ["secrets", "list", "--all"],
     ]  # fmt: skip
     for words in commands:
         done = daemon.ctl(*words, check=False, env=places["env"])
         assert done.stdout + done.stderr, words
         hidden.expect_absent(words, done.stdout + done.stderr)
+
+
+def test_what_a_provider_shows_or_hands_over_is_nowhere_in_the_clear(pg, inboxd):
+    """verify = token in a header that does not sound like one and in the query; verify = basic; a handshake's secret."""
+    common = {"event_id": "body:/id", "on": "sql:t.ok"}
+    shown = {"header": "shown-in-a-header-2a41c07d9be3", "query": "shown-in-the-query-81be54d2f0a7", "basic": "hooks:shown-as-basic-45fa0be2c913"}
+    handed, other = "handed-over-in-a-handshake-9d3be0517c", "another-one-handed-over-c04d18ae77"
+    key = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+    daemon = inboxd(
+        log_level="debug",
+        capture_key=f"text:{key}",
+        providers={
+            "header": {"verify": "token", "signature": "header:X-Plain", "secret": f"text:{shown['header']}", **common},
+            "query": {"verify": "token", "signature": "query:who", "secret": f"text:{shown['query']}", **common},
+            "basic": {"verify": "basic", "secret": f"text:{shown['basic']}", **common},
+            "asana": {"verify": "hmac-sha256", "signed": "{body}", "signature": "header:X-Hook-Signature hex", "handshake": "header-echo", **common},
+        },
+    )
+    hidden = Hidden()
+    for secret in (*shown.values(), shown["basic"].split(":")[1], handed, other, key):
+        hidden.add(secret[:20], secret)
+    basic = base64.b64encode(shown["basic"].encode()).decode()
+    sent = [
+        daemon.post("header", event("a"), {"X-Plain": shown["header"]}, sign=False),
+        daemon.post("query", event("a"), sign=False, query=f"?who={shown['query']}"),
+        daemon.post("basic", event("a"), {"Authorization": f"Basic {basic}"}, sign=False),
+    ]
+    assert [answer.text for answer in sent] == ["ok"] * 3
+    # Refused for another reason, or with the secret in the wrong place: kept without it too.
+    wrong = [
+        daemon.post("header", b"no json", {"X-Plain": shown["header"]}, sign=False),
+        daemon.post("header", event("a"), {"X-Plain": shown["header"] + "x"}, sign=False),
+        daemon.post("query", b"no json", sign=False, query=f"?who={shown['query']}"),
+        daemon.post("basic", b"no json", {"Authorization": f"Basic {basic}"}, sign=False),
+    ]
+    assert [answer.status for answer in wrong] == [400, 401, 400, 400]
+    assert daemon.post("asana", b"{}", {"X-Hook-Secret": handed}, sign=False).status == 200
+    assert daemon.post("asana", b"{}", {"X-Hook-Secret": other}, sign=False).status == 403
+    pg.wait_until("select count(*) >= 4 from quarantine")
+    commands = [["status", "--json"], ["list", "--json"], ["secrets"], ["quarantine", "list", "--json"]]
+    commands += [["quarantine", "show", str(number), "--json"] for number in pg.column("select id from quarantine")]
+    outputs = "".join(daemon.ctl(*words).stdout for words in commands)
+    daemon.terminate()
+    hidden.expect_absent("database", database_text(pg))
+    hidden.expect_absent("log", daemon.log_text())
+    hidden.expect_absent("inboxctl", outputs)
+    hidden.expect_absent("answers", raw(sent + wrong))
 
 
 # The process ------------------------------------------------------------------------------------
