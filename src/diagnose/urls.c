@@ -4,7 +4,7 @@
 #include "diagnose/kinds.h"
 
 struct url {
-    struct str host, path; /* host without port */
+    struct str host, path; /* host: with credentials in front of it, and without port */
 };
 
 static struct url cut(struct str text)
@@ -19,11 +19,19 @@ static struct url cut(struct str text)
     text.ptr = scheme + 3;
     while (end < text.len && text.ptr[end] != '/')
         end++;
-    for (host = 0; host < end && text.ptr[host] != ':';)
-        host++;
+    for (host = end; host > 0 && text.ptr[host - 1] >= '0' && text.ptr[host - 1] <= '9';)
+        host--; /* a port */
+    host = host > 0 && host < end && text.ptr[host - 1] == ':' ? host - 1 : end;
     url.host = (struct str){text.ptr, host};
     url.path = (struct str){text.ptr + end, text.len - end};
     return url;
+}
+
+static struct str without_credentials(struct str host)
+{
+    const char *at = host.len ? memrchr(host.ptr, '@', host.len) : NULL;
+
+    return at ? (struct str){at + 1, host.len - (size_t)(at + 1 - host.ptr)} : STR_NONE;
 }
 
 static struct str host_header(const struct request *request, const char *name)
@@ -48,6 +56,25 @@ static struct str target_path(const struct request *request)
     return path.len && path.ptr[0] == '/' ? path : STR_NONE;
 }
 
+/* Where the host begins in SCHEME://[CREDENTIALS@]HOST/PATH. */
+static const char *host_in(const char *url)
+{
+    const char *host = strstr(url, "://") + 3, *path = strchr(host, '/');
+    const char *at = path ? memrchr(host, '@', (size_t)(path - host)) : strrchr(host, '@');
+
+    return at ? at + 1 : host;
+}
+
+/* Without credentials. */
+static const char *shown(const struct search *search, const char *url)
+{
+    const char *host = host_in(url), *start = strstr(url, "://") + 3;
+
+    return host == start
+               ? url
+               : arena_printf(search->trial.arena, "%.*s...@%s", (int)(start - url), url, host);
+}
+
 static bool try_url(struct search *search, const char *text, bool query)
 {
     struct provider_config changed = TRIAL_WITH(&search->trial, public_url, str_from(text));
@@ -61,8 +88,9 @@ static bool try_url(struct search *search, const char *text, bool query)
         return search_tell(search,
                            "the signature fits the URL %s without the query: something added the "
                            "query on the way",
-                           text);
-    return search_tell(search, "the sender knows another URL: write public_url = %s", text);
+                           shown(search, text));
+    return search_tell(search, "the sender knows another URL: write public_url = %s",
+                       shown(search, text));
 }
 
 /* A host and a path in all spellings. */
@@ -94,7 +122,7 @@ bool find_url(struct search *search)
     const struct provider_config *config = search->trial.config;
     const struct request *request = search->trial.request;
     struct url url = cut(config->public_url.text);
-    struct str hosts[] = {url.host, host_header(request, "host"),
+    struct str hosts[] = {url.host, without_credentials(url.host), host_header(request, "host"),
                           host_header(request, "x-forwarded-host")};
     struct str paths[] = {url.path, target_path(request)};
 

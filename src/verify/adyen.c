@@ -184,10 +184,41 @@ static enum verify_result adyen_judge(void *state, const struct request *request
     return result;
 }
 
+/* ---- for people ---- */
+
+static void adyen_explain(void *state, const struct request *request,
+                          const struct scheme_teller *teller)
+{
+    static const char *const verdicts[] = {[VERIFY_VALID] = "fits",
+                                           [VERIFY_MISSING] = "is not there",
+                                           [VERIFY_BAD] = "does not fit",
+                                           [VERIFY_STALE] = "does not fit"};
+    struct arena *arena = arena_new(4096);
+    struct json_value list, item;
+    struct json_items items;
+    struct json_scan scan;
+    size_t secret, n = 0;
+
+    if (!json_scan(request->body, ((struct adyen_scheme *)state)->list, JSON_DEPTH_DEFAULT, &scan,
+                   &list) ||
+        list.kind != JSON_KIND_ARRAY) {
+        scheme_tell(teller, "signature", "the body has no array notificationItems");
+    } else {
+        items = json_items_begin(list.text);
+        while (json_items_next(&items, &item))
+            scheme_tell(teller, "signature", "item %zu: additionalData.hmacSignature %s", ++n,
+                        verdicts[judge_item(state, item.text, arena, &secret)]);
+        if (n == 0)
+            scheme_tell(teller, "signature", "notificationItems is empty");
+    }
+    arena_free(arena);
+}
+
 const struct scheme_kind scheme_adyen = {
     .names = (const char *const[]){"adyen", NULL},
     .reads = SCHEME_READS(VERIFY_BODY_UNAUTHENTICATED),
     .compile = adyen_compile,
     .judge = adyen_judge,
+    .explain = adyen_explain,
     .free = adyen_free,
 };

@@ -95,6 +95,40 @@ enum verify_result credential_read(const struct credential_place *place,
     return VERIFY_VALID;
 }
 
+static void explain_place(const struct credential_place *place, const struct request *request,
+                          struct arena *arena, const struct scheme_teller *teller)
+{
+    const char *kind = place->query ? "parameter" : "header";
+    struct str text;
+    size_t found = place->query ? request_query(request, place->name, &text)
+                                : request_header(request, place->name, &text);
+
+    if (found == 0)
+        scheme_tell(teller, "signature", "%s %.*s: not there", kind, STR_ARG(place->name));
+    else if (found > 1)
+        scheme_tell(teller, "signature", "%s %.*s: comes %zu times, and may come once", kind,
+                    STR_ARG(place->name), found);
+    else if (place->query && !unescape(&text, arena))
+        scheme_tell(teller, "signature", "%s %.*s: has a broken escape", kind,
+                    STR_ARG(place->name));
+    else if (place->prefix.ptr && !take_prefix(&text, place->prefix))
+        scheme_tell(teller, "signature", "%s %.*s: there, but it does not begin with %.*s", kind,
+                    STR_ARG(place->name), STR_ARG(place->prefix));
+    else
+        scheme_tell(teller, "signature", "%s %.*s: there, %zu characters", kind,
+                    STR_ARG(place->name), text.len);
+}
+
+void credential_explain(const struct credential_rule *rule, const struct request *request,
+                        const struct scheme_teller *teller)
+{
+    struct arena *arena = arena_new(1024);
+
+    for (size_t i = 0; i < rule->count; i++)
+        explain_place(&rule->places[i], request, arena, teller);
+    arena_free(arena);
+}
+
 bool credential_in(const struct credential_rule *rule, struct str header)
 {
     for (size_t i = 0; i < rule->count; i++)

@@ -8,7 +8,7 @@
 #define VERIFY_CREDENTIAL_H
 
 #include "core/request.h"
-#include "verify/verify.h"
+#include "verify/scheme.h"
 
 #define CREDENTIAL_PLACES_MAX 4
 
@@ -35,6 +35,10 @@ enum verify_result credential_read(const struct credential_place *place,
 
 /* Whether one of the places is a header of that name. */
 bool credential_in(const struct credential_rule *rule, struct str header);
+
+/* Tells what stands at each place, but not the credential. */
+void credential_explain(const struct credential_rule *rule, const struct request *request,
+                        const struct scheme_teller *teller);
 
 /* The header that carries a credential, for senders; ERR_NEVER where none of the places is one. */
 int credential_write(const struct credential_rule *rule, struct str credential, struct arena *arena,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/codec.h"
+#include "base/utf8.h"
 
 /* The three parts of a token, and what is signed of it. */
 struct token {
@@ -172,6 +173,70 @@ static bool jwt_shows(const void *state, struct str header)
     return !jwt_claims_cover_body(&scheme->claims) && credential_in(&scheme->rule, header);
 }
 
+/* ---- for people ---- */
+
+static void explain_algorithm(const struct jwt_scheme *scheme, struct str header,
+                              struct arena *arena, const struct scheme_teller *teller)
+{
+    struct json_value values[3]; /* as read_header() has them */
+    enum jwt_algorithm algorithm;
+    struct str id = STR_NONE, name = STR("no text");
+    struct json_scan scan;
+
+    if (!json_scan(header, scheme->header, JWT_DEPTH, &scan, values)) {
+        scheme_tell(teller, "signature", "the token's header is no JSON");
+        return;
+    }
+    if (values[0].kind == JSON_KIND_STRING)
+        name = utf8_cut(json_string_text(values[0].text, arena).bytes, 20);
+    if (values[2].kind != JSON_KIND_ABSENT)
+        scheme_tell(teller, "signature", "the token has \"crit\", which is always refused");
+    scheme_tell(teller, "signature", "the token's algorithm is %.*s, which is %s", STR_ARG(name),
+                read_header(scheme, header, arena, &algorithm, &id) ? "allowed" : "not allowed");
+    if (values[1].kind == JSON_KIND_STRING)
+        scheme_tell(teller, "signature", "it names a key by its kid");
+}
+
+static void explain_token(const struct jwt_scheme *scheme, struct str text,
+                          const struct request *request, struct arena *arena,
+                          const struct scheme_teller *teller)
+{
+    static const char *const verdicts[] = {
+        [VERIFY_VALID] = "are as they have to be",
+        [VERIFY_MISSING] = "are not all there",
+        [VERIFY_BAD] = "are not what they have to be, or not all there",
+        [VERIFY_STALE] = "are over, or have not begun",
+    };
+    struct token token;
+
+    if (!split(text, &token) || !decode(&token.header, arena) || !decode(&token.claims, arena)) {
+        scheme_tell(teller, "signature", "that is no JSON Web Token: HEADER.CLAIMS.SIGNATURE");
+        return;
+    }
+    explain_algorithm(scheme, token.header, arena, teller);
+    scheme_tell(teller, "claims", "they %s, whatever the signature",
+                verdicts[jwt_claims_judge(&scheme->claims, token.claims, request, arena)]);
+    scheme_tell(teller, "signed", "the claims%s",
+                jwt_claims_cover_body(&scheme->claims) ? ", and by them the body"
+                                                       : ", and nothing of the body");
+}
+
+static void jwt_explain(void *state, const struct request *request,
+                        const struct scheme_teller *teller)
+{
+    const struct jwt_scheme *scheme = state;
+    struct arena *arena = arena_new(4096);
+
+    credential_explain(&scheme->rule, request, teller);
+    for (size_t i = 0; i < scheme->rule.count; i++) {
+        struct str text;
+
+        if (credential_read(&scheme->rule.places[i], request, arena, &text) == VERIFY_VALID)
+            explain_token(scheme, text, request, arena, teller);
+    }
+    arena_free(arena);
+}
+
 const struct scheme_kind scheme_jwt = {
     .names = (const char *const[]){"jwt", NULL},
     .reads = SCHEME_READS(VERIFY_SIGNATURE) | SCHEME_READS(VERIFY_TIMESTAMP) |
@@ -181,5 +246,6 @@ const struct scheme_kind scheme_jwt = {
     .judge = jwt_judge,
     .sign = jwt_sign,
     .shows = jwt_shows,
+    .explain = jwt_explain,
     .free = jwt_free,
 };

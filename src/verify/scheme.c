@@ -1,5 +1,10 @@
-/* What kinds of schemes share while they are compiled. */
+/* What kinds of schemes share while they are compiled and explained. */
 #include "verify/scheme.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define LINE_MAX_LEN 1000 /* of an explanation; what is longer is cut */
 
 void scheme_mistake(struct scheme_mistakes *mistakes, enum verify_field field, size_t index,
                     const char *text)
@@ -25,6 +30,33 @@ void scheme_check_url(struct scheme_mistakes *mistakes, struct str url)
              memchr(url.ptr, ' ', url.len))
         scheme_mistake(mistakes, VERIFY_PUBLIC_URL, 0,
                        "is written without query; the query that was received is added to it");
+}
+
+struct str scheme_url_shown(struct str url)
+{
+    size_t end = 0, start = 0;
+
+    if (str_starts(url, STR("https://")))
+        end = 8;
+    else if (str_starts(url, STR("http://")))
+        end = 7;
+    while (end < url.len && url.ptr[end] != '/') {
+        if (url.ptr[end] == '@')
+            start = end + 1;
+        end++;
+    }
+    return (struct str){url.ptr + start, url.len - start};
+}
+
+void scheme_tell(const struct scheme_teller *teller, const char *step, const char *fmt, ...)
+{
+    char text[LINE_MAX_LEN];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    teller->tell(teller->argument, step, text);
 }
 
 struct str scheme_word(struct str *rest)

@@ -26,6 +26,18 @@ void scheme_check_url(struct scheme_mistakes *mistakes, struct str url);
 
 #define SCHEME_READS(field) (1U << (field))
 
+/* Who listens to an explanation. */
+struct scheme_teller {
+    verify_tell *tell;
+    void *argument;
+};
+
+/* A URL from its host on: what stands in front of an @ may be a password. */
+struct str scheme_url_shown(struct str url);
+
+void scheme_tell(const struct scheme_teller *teller, const char *step, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
 struct scheme_kind {
     const char *const *names; /* what `verify` calls it; ends with NULL */
     unsigned reads; /* SCHEME_READS() of each text that it knows, of those that not all do */
@@ -41,7 +53,8 @@ struct scheme_kind {
     /* As verify_shows_secret(); NULL: no header does. */
     bool (*shows)(const void *scheme, struct str header);
     /* As verify_explain(); NULL: there is nothing to say beyond the verdict. */
-    void (*explain)(void *scheme, const struct request *request, verify_tell *tell, void *argument);
+    void (*explain)(void *scheme, const struct request *request,
+                    const struct scheme_teller *teller);
     void (*free)(void *scheme);
 };
 

@@ -153,7 +153,7 @@ int signed_sign(void *state, const struct request *request, int64_t age_s, bool 
                 struct arena *arena, struct header *headers, size_t max, size_t *count,
                 struct err *err) MUST_CHECK;
 void signed_free(void *state);
-void signed_explain(void *state, const struct request *request, verify_tell *tell, void *argument);
+void signed_explain(void *state, const struct request *request, const struct scheme_teller *teller);
 extern const char *const signed_names[];
 
 /* Where signed bytes go: one of both is there. */

@@ -15,21 +15,8 @@
 struct teller {
     const struct signed_scheme *scheme;
     struct material material;
-    verify_tell *tell;
-    void *argument;
+    const struct scheme_teller *to;
 };
-
-PRINTF_LIKE(3, 4)
-static void tell(struct teller *teller, const char *step, const char *fmt, ...)
-{
-    char text[1000];
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    teller->tell(teller->argument, step, text);
-}
 
 /* "header X-Sig" */
 static void name_place(const struct signed_scheme *scheme, const struct place *place,
@@ -120,27 +107,28 @@ static void tell_items(struct teller *teller, const struct tally *tally, const c
     const char *encoding = encoding_name(rule->encoding);
 
     if (tally->items > 1)
-        tell(teller, "signature", "%s: there, with %zu items, %zu of which can be a signature",
-             place, tally->items, tally->good);
+        scheme_tell(teller->to, "signature",
+                    "%s: there, with %zu items, %zu of which can be a signature", place,
+                    tally->items, tally->good);
     else
-        tell(teller, "signature", "%s: there", place);
+        scheme_tell(teller->to, "signature", "%s: there", place);
     if (tally->other)
-        tell(teller, "signature", "%zu %s with \"%.*s\", and %s passed over", tally->other,
-             tally->other == 1 ? "does not begin" : "do not begin", STR_ARG(rule->prefix),
-             tally->other == 1 ? "is" : "are");
+        scheme_tell(teller->to, "signature", "%zu %s with \"%.*s\", and %s passed over",
+                    tally->other, tally->other == 1 ? "does not begin" : "do not begin",
+                    STR_ARG(rule->prefix), tally->other == 1 ? "is" : "are");
     if (tally->undecoded)
-        tell(teller, "signature", "%zu cannot be read as %s: %zu characters", tally->undecoded,
-             encoding, tally->chars);
+        scheme_tell(teller->to, "signature", "%zu cannot be read as %s: %zu characters",
+                    tally->undecoded, encoding, tally->chars);
     if (tally->wrong_size)
-        tell(teller, "signature", "%zu has another size than %s has: %zu bytes, and not %zu",
-             tally->wrong_size, teller->scheme->algorithm->name, tally->bytes,
-             wanted_size(teller->scheme));
+        scheme_tell(teller->to, "signature",
+                    "%zu has another size than %s has: %zu bytes, and not %zu", tally->wrong_size,
+                    teller->scheme->algorithm->name, tally->bytes, wanted_size(teller->scheme));
     if (tally->good)
-        tell(teller, "signature", "%zu %s of %zu bytes, as %s has them", tally->good, encoding,
-             tally->bytes, teller->scheme->algorithm->name);
+        scheme_tell(teller->to, "signature", "%zu %s of %zu bytes, as %s has them", tally->good,
+                    encoding, tally->bytes, teller->scheme->algorithm->name);
     if (tally->items == tally->times + tally->other && tally->items > 0)
-        tell(teller, "signature", "there is no item that begins with \"%.*s\"",
-             STR_ARG(rule->prefix));
+        scheme_tell(teller->to, "signature", "there is no item that begins with \"%.*s\"",
+                    STR_ARG(rule->prefix));
 }
 
 static void tell_signature(struct teller *teller, const struct signature_rule *rule)
@@ -152,12 +140,12 @@ static void tell_signature(struct teller *teller, const struct signature_rule *r
 
     name_place(teller->scheme, &rule->place, place);
     if (found > 1 && !rule->repeat) {
-        tell(teller, "signature", "%s: comes %d times, and may come once", place, found);
+        scheme_tell(teller->to, "signature", "%s: comes %d times, and may come once", place, found);
         return;
     }
     result = places_visit(teller->scheme, &teller->material, count_item, &tally);
     if (found == 0 || (tally.items == 0 && result != VERIFY_BAD))
-        tell(teller, "signature", "%s: not there", place);
+        scheme_tell(teller->to, "signature", "%s: not there", place);
     else if (tally.items > 0)
         tell_items(teller, &tally, place);
 }
@@ -195,11 +183,11 @@ static void tell_distance(struct teller *teller, const char *shown, int64_t us)
     write_span(off, span);
     write_span(tolerance, window);
     if (teller->scheme->past_us == 0)
-        tell(teller, "time", "%s is %.19s UTC, %s %s now; the window is not checked", shown, when,
-             span, side);
+        scheme_tell(teller->to, "time", "%s is %.19s UTC, %s %s now; the window is not checked",
+                    shown, when, span, side);
     else
-        tell(teller, "time", "%s is %.19s UTC, %s %s now; %s the tolerance of %s", shown, when,
-             span, side, off > tolerance ? "out of" : "within", window);
+        scheme_tell(teller->to, "time", "%s is %.19s UTC, %s %s now; %s the tolerance of %s", shown,
+                    when, span, side, off > tolerance ? "out of" : "within", window);
 }
 
 static bool is_printable(struct str text)
@@ -228,15 +216,15 @@ static void tell_time(struct teller *teller)
     else
         name_place(teller->scheme, &rule->place, place);
     if (result != VERIFY_VALID) {
-        tell(teller, "time", "%s: %s", place,
-             text.ptr ? "comes more than once, and may come once" : "not there");
+        scheme_tell(teller->to, "time", "%s: %s", place,
+                    text.ptr ? "comes more than once, and may come once" : "not there");
         teller->material.timestamp = text.ptr ? text : STR("");
         return;
     }
     snprintf(shown, sizeof(shown), "%s: %.*s", place,
              text.len <= 40 && is_printable(text) ? (int)text.len : 0, text.ptr);
     if (time_read(rule->unit, text, &us) != TIME_READ)
-        tell(teller, "time", "%s is not %s", shown, units[rule->unit]);
+        scheme_tell(teller->to, "time", "%s is not %s", shown, units[rule->unit]);
     else
         tell_distance(teller, shown, us);
 }
@@ -287,7 +275,7 @@ static void append_part(struct teller *teller, const struct part *part, char tex
         return;
     case PART_URL:
     case PART_URL_DECODED:
-        append(text, "%.*s", STR_ARG(teller->scheme->public_url));
+        append(text, "%.*s", STR_ARG(scheme_url_shown(teller->scheme->public_url)));
         if (request->query.ptr)
             append(text, "?<query: %zu bytes>", request->query.len);
         return;
@@ -320,17 +308,16 @@ static void tell_text(struct teller *teller)
 
     for (size_t i = 0; i < teller->scheme->template.count; i++)
         append_part(teller, &teller->scheme->template.parts[i], text);
-    tell(teller, "signed", "%s", text);
+    scheme_tell(teller->to, "signed", "%s", text);
 }
 
-void signed_explain(void *state, const struct request *request, verify_tell *visit, void *argument)
+void signed_explain(void *state, const struct request *request, const struct scheme_teller *to)
 {
     const struct signed_scheme *scheme = state;
-    struct teller teller = {
-        .scheme = scheme, .material = {.request = request}, .tell = visit, .argument = argument};
+    struct teller teller = {.scheme = scheme, .material = {.request = request}, .to = to};
 
     if (scheme->paths && !places_members(scheme, &teller.material))
-        tell(&teller, "body", "is no JSON, and the scheme reads members of it");
+        scheme_tell(teller.to, "body", "is no JSON, and the scheme reads members of it");
     for (size_t i = 0; i < scheme->signature_count; i++)
         tell_signature(&teller, &scheme->signatures[i]);
     if (scheme->time.used)

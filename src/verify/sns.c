@@ -343,9 +343,57 @@ static enum verify_result sns_judge(void *state, const struct request *request, 
     return result;
 }
 
+/* ---- for people ---- */
+
+static void explain_certificate(const struct sns_scheme *scheme, struct str url,
+                                const struct scheme_teller *teller)
+{
+    struct str name = certificate_name(url);
+    size_t fitting = 0;
+
+    if (!name.ptr) {
+        scheme_tell(teller, "signature", "SigningCertURL is not an address of Amazon's");
+        return;
+    }
+    for (size_t i = 0; i < scheme->count; i++)
+        fitting +=
+            !scheme->certificates[i].name.ptr || str_equal(scheme->certificates[i].name, name);
+    if (fitting)
+        scheme_tell(teller, "signature", "its certificate %.*s is among those of `secret`",
+                    STR_ARG(name));
+    else
+        scheme_tell(teller, "signature",
+                    "its certificate %.*s is none of the %zu that `secret` names: put it there",
+                    STR_ARG(name), scheme->count);
+}
+
+static void sns_explain(void *state, const struct request *request,
+                        const struct scheme_teller *teller)
+{
+    struct arena *arena = arena_new(4096);
+    struct str texts[MEMBERS];
+    enum verify_result result = read_members(state, request->body, texts, arena);
+
+    if (result == VERIFY_BAD)
+        scheme_tell(teller, "signature", "the body is no message of SNS");
+    for (size_t i = 0; result == VERIFY_MISSING && i < MEMBERS; i++)
+        if (members[i].always && !texts[i].ptr)
+            scheme_tell(teller, "signature", "the body has no member %.*s",
+                        STR_ARG(members[i].pointer));
+    if (result == VERIFY_VALID) {
+        scheme_tell(teller, "signature", "version %.*s, of a %.*s", STR_ARG(texts[VERSION]),
+                    STR_ARG(texts[TYPE]));
+        explain_certificate(state, texts[CERTIFICATE_URL], teller);
+        if (!is_whole(texts))
+            scheme_tell(teller, "signed", "the members are not those of such a message");
+    }
+    arena_free(arena);
+}
+
 const struct scheme_kind scheme_sns = {
     .names = (const char *const[]){"sns", NULL},
     .compile = sns_compile,
     .judge = sns_judge,
+    .explain = sns_explain,
     .free = sns_free,
 };

@@ -295,6 +295,50 @@ static bool token_shows(const void *state, struct str header)
     return credential_in(&scheme->rule, header);
 }
 
+/* ---- for people ---- */
+
+static void explain_list(const struct token_scheme *scheme, struct str body,
+                         const struct scheme_teller *teller)
+{
+    size_t elements = 0, showing = 0;
+    struct json_value list, element, token;
+    struct json_items items;
+    struct json_scan scan;
+
+    if (!json_scan(body, scheme->list, JSON_DEPTH_DEFAULT, &scan, &list) ||
+        list.kind != JSON_KIND_ARRAY) {
+        scheme_tell(teller, "signature", "the body has no such array");
+        return;
+    }
+    items = json_items_begin(list.text);
+    while (json_items_next(&items, &element)) {
+        elements++;
+        if (json_scan(element.text, scheme->member, JSON_DEPTH_DEFAULT, &scan, &token))
+            showing += token.kind == JSON_KIND_STRING;
+    }
+    scheme_tell(teller, "signature", "the array has %zu elements, %zu of which show a token",
+                elements, showing);
+}
+
+static void token_explain(void *state, const struct request *request,
+                          const struct scheme_teller *teller)
+{
+    const struct token_scheme *scheme = state;
+    struct json_value token;
+    struct json_scan scan;
+
+    credential_explain(&scheme->rule, request, teller);
+    if (scheme->list)
+        explain_list(scheme, request->body, teller);
+    else if (scheme->member)
+        scheme_tell(teller, "signature", "the member of the body is %s",
+                    json_scan(request->body, scheme->member, JSON_DEPTH_DEFAULT, &scan, &token) &&
+                            token.kind == JSON_KIND_STRING
+                        ? "there"
+                        : "not there, or no text");
+    scheme_tell(teller, "signed", "nothing: who has seen one request can send any other");
+}
+
 const struct scheme_kind scheme_token = {
     .names = (const char *const[]){"token", NULL},
     .reads = SCHEME_READS(VERIFY_SIGNATURE) | SCHEME_READS(VERIFY_BODY_UNAUTHENTICATED),
@@ -302,6 +346,7 @@ const struct scheme_kind scheme_token = {
     .judge = token_judge,
     .sign = token_sign,
     .shows = token_shows,
+    .explain = token_explain,
     .free = token_free,
 };
 
@@ -312,5 +357,6 @@ const struct scheme_kind scheme_basic = {
     .judge = token_judge,
     .sign = token_sign,
     .shows = token_shows,
+    .explain = token_explain,
     .free = token_free,
 };

@@ -245,10 +245,58 @@ static int twilio_sign(void *state, const struct request *request, int64_t age_s
     return 0;
 }
 
+/* ---- for people ---- */
+
+static void explain_body(const struct request *request, const struct scheme_teller *teller)
+{
+    struct arena *arena = arena_new(4096);
+    struct form form = {NULL, 0};
+    struct str hex;
+    size_t found = request_query(request, STR("bodySHA256"), &hex);
+
+    if (found == 0 && read_form(request->body, &form, arena))
+        scheme_tell(teller, "signed", "behind it the %zu pairs of the form", form.count);
+    else if (found == 0)
+        scheme_tell(teller, "signed", "the body is no form, and there is no bodySHA256");
+    else if (found > 1)
+        scheme_tell(teller, "signed", "bodySHA256 comes %zu times, and may come once", found);
+    else
+        scheme_tell(teller, "signed", "bodySHA256 is %s",
+                    body_fits(request->body, hex) ? "that of the body"
+                                                  : "not that of the body, which was changed");
+    arena_free(arena);
+}
+
+static void twilio_explain(void *state, const struct request *request,
+                           const struct scheme_teller *teller)
+{
+    const struct twilio_scheme *scheme = state;
+    unsigned char offered[SHA1_SIZE];
+    struct str value;
+    size_t found = request_header(request, header_name, &value);
+
+    if (found == 0)
+        scheme_tell(teller, "signature", "header X-Twilio-Signature: not there");
+    else if (found > 1)
+        scheme_tell(teller, "signature",
+                    "header X-Twilio-Signature: comes %zu times, and may come once", found);
+    else
+        scheme_tell(teller, "signature", "header X-Twilio-Signature: there, %s",
+                    codec_base64_decode(value, BASE64_STRICT, offered, SHA1_SIZE) == SHA1_SIZE
+                        ? "base64 of 20 bytes, as HMAC-SHA1 has them"
+                        : "but not the base64 of 20 bytes");
+    for (size_t i = 0; i < URLS; i++)
+        scheme_tell(teller, "signed", "%s%.*s%s", i ? "or " : "",
+                    STR_ARG(scheme_url_shown(scheme->urls[i])),
+                    request->query.ptr ? "?<query>" : "");
+    explain_body(request, teller);
+}
+
 const struct scheme_kind scheme_twilio = {
     .names = (const char *const[]){"twilio", NULL},
     .compile = twilio_compile,
     .judge = twilio_judge,
     .sign = twilio_sign,
+    .explain = twilio_explain,
     .free = twilio_free,
 };

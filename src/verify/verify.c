@@ -98,7 +98,7 @@ void verify_explain(struct verify_scheme *scheme, const struct request *request,
                     void *argument)
 {
     if (scheme->kind->explain)
-        scheme->kind->explain(scheme->state, request, tell, argument);
+        scheme->kind->explain(scheme->state, request, &(struct scheme_teller){tell, argument});
 }
 
 bool verify_shows_secret(const struct verify_scheme *scheme, struct str header)

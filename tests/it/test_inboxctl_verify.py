@@ -13,6 +13,7 @@ import pytest
 from support import http, sign
 from support.daemon import run_ctl, write_config
 from support.leaks import Hidden
+from support.places import ROOT
 
 NOW = 1700000000
 BODY = b'{"id":"evt_1","type":"order.paid","k":"o_7","path":"a/b","name":"\xc3\xa9"}'
@@ -374,6 +375,117 @@ def test_where_nothing_fits_it_says_so(verify):
     assert causes[0].startswith("none of ") and "another secret" in causes[0]
     causes = likely(verify("h"))
     assert causes == ["the request is not of this provider, the sender does not sign, or a proxy has taken the header off"]
+
+
+# The other kinds --------------------------------------------------------------------------------
+
+
+def b64(data):
+    return base64.urlsafe_b64encode(data if isinstance(data, bytes) else json.dumps(data).encode()).rstrip(b"=").decode()
+
+
+def token(claims, secret=sign.K0, alg="HS256"):
+    signed = f"{b64({'alg': alg, 'typ': 'JWT'})}.{b64(claims)}"
+    return f"{signed}.{b64(mac(signed.encode(), secret).digest())}"
+
+
+def kind(**keys):
+    return {"event_id": "body:/id", "on": "ignore", "secret": f"text:{sign.K0}", **keys}
+
+
+def test_a_token_step_by_step(verify):
+    verify.configure(k=kind(verify="token", signature="header:X-Token | header:Authorization prefix Bearer | query:t"))
+    code, lines = verify("k", headers={"Authorization": f"Basic {sign.K0}"}, query=f"?t={sign.K0}")
+    assert (code, said(lines, "signature")) == (VALID, [
+        "header X-Token: not there", "header Authorization: there, but it does not begin with Bearer", f"parameter t: there, {len(sign.K0)} characters",
+    ])  # fmt: skip
+    assert said(lines, "signed") == ["nothing: who has seen one request can send any other"]
+    result = verify("k", headers={"X-Secret": f"Token {sign.K0}"})
+    assert likely(result) == ["another signature of the request fits: write signature = header:X-Secret prefix Token"]
+    verify.configure(k=kind(verify="token", signature="json:/value/*/state"))
+    _, lines = verify("k", b'{"id":1,"value":[{"state":"x"},{}]}')
+    assert said(lines, "signature") == ["the array has 2 elements, 1 of which show a token"]
+
+
+def test_basic_step_by_step(verify):
+    verify.configure(k=kind(verify="basic", secret="text:hooks:a-password-of-acme"))
+    verify.hidden.add("the password", "a-password-of-acme")
+    code, lines = verify("k", headers={"Authorization": "Basic " + base64.b64encode(b"hooks:a-password-of-acme").decode()})
+    assert (code, said(lines, "signature")) == (VALID, ["header Authorization: there, 32 characters"])
+
+
+def test_a_jwt_step_by_step(verify):
+    digest = hashlib.sha256(BODY).hexdigest()
+    verify.configure(k=kind(verify="jwt", signature="header:Authorization prefix Bearer", algorithms="HS256", claims="iss=acme sha256={sha256hex:body}"))
+
+    def post(claims, **more):
+        return verify("k", headers={"Authorization": f"Bearer {token(claims, **more)}"})
+
+    code, lines = post({"iss": "acme", "sha256": digest, "exp": NOW + 5})
+    assert code == VALID
+    assert said(lines, "signature")[1:] == ["the token's algorithm is HS256, which is allowed"]
+    assert said(lines, "claims") == ["they are as they have to be, whatever the signature"]
+    assert said(lines, "signed") == ["the claims, and by them the body"]
+    _, lines = post({"iss": "acme", "sha256": digest}, alg="none")
+    assert said(lines, "signature")[1:] == ["the token's algorithm is none, which is not allowed"]
+    _, lines = post({"iss": "other", "sha256": digest})
+    assert said(lines, "claims") == ["they are not what they have to be, or not all there, whatever the signature"]
+    code, lines = post({"iss": "acme", "sha256": digest, "exp": NOW - 5})
+    assert (code, said(lines, "claims")) == (REFUSED, ["they are over, or have not begun, whatever the signature"])
+    _, lines = verify("k", headers={"Authorization": "Bearer no-token-at-all"})
+    assert said(lines, "signature")[1:] == ["that is no JSON Web Token: HEADER.CLAIMS.SIGNATURE"]
+
+
+def test_twilio_step_by_step(verify):
+    body, url = b"MessageSid=SM1&Body=Hi", "https://hooks:a-password-of-acme@hooks.example.com/k"
+    verify.configure(k=kind(verify="twilio", public_url=url, format="raw", event_id="sha256"))
+    verify.hidden.add("the URL's password", "a-password-of-acme")
+
+    def headers(url):
+        return {"X-Twilio-Signature": base64.b64encode(mac(f"{url}BodyHiMessageSidSM1".encode(), digest="sha1").digest()).decode()}
+
+    code, lines = verify("k", body, headers(url))
+    assert code == VALID
+    assert said(lines, "signature") == ["header X-Twilio-Signature: there, base64 of 20 bytes, as HMAC-SHA1 has them"]
+    assert said(lines, "signed") == ["hooks.example.com/k", "or hooks.example.com:443/k", "behind it the 2 pairs of the form"]
+    causes = likely(verify("k", body, headers(url.replace("https", "http"))))
+    assert causes == ["the sender knows another URL: write public_url = http://...@hooks.example.com/k"]
+    causes = likely(verify("k", body, headers("https://hooks.example.com/k")))
+    assert causes == ["the sender knows another URL: write public_url = https://hooks.example.com/k"]
+
+
+def test_adyen_step_by_step(verify):
+    verify.configure(k=kind(verify="adyen", secret="text:0123456789abcdef0123456789abcdef", event_id="sha256"))
+    key = bytes.fromhex("0123456789abcdef0123456789abcdef")
+    good = base64.b64encode(mac(b"p1::M:r1:5:EUR:AUTHORISATION:true", key).digest()).decode()
+    item = {"pspReference": "p1", "merchantAccountCode": "M", "merchantReference": "r1", "amount": {"value": 5, "currency": "EUR"}, "eventCode": "AUTHORISATION", "success": "true"}
+
+    def body(*signatures):
+        items = [{"NotificationRequestItem": {**item, **({"additionalData": {"hmacSignature": one}} if one else {})}} for one in signatures]
+        return json.dumps({"notificationItems": items}).encode()
+
+    code, lines = verify("k", body(good))
+    assert (code, said(lines, "signature")) == (VALID, ["item 1: additionalData.hmacSignature fits"])
+    code, lines = verify("k", body(good, None, "AAAA"))
+    assert (code, said(lines, "signature")) == (REFUSED, [
+        "item 1: additionalData.hmacSignature fits", "item 2: additionalData.hmacSignature is not there", "item 3: additionalData.hmacSignature does not fit",
+    ])  # fmt: skip
+    assert said(verify("k", b"{}")[1], "signature") == ["the body has no array notificationItems"]
+
+
+def test_sns_step_by_step(verify):
+    verify.configure(k={"verify": "sns", "secret": f"file:{ROOT}/tests/data/sns/", "event_id": "body:/MessageId", "on": "ignore"})
+    message = {name: "x" for name in ("Message", "MessageId", "Timestamp", "TopicArn", "Signature")}
+    message |= {"Type": "Notification", "SignatureVersion": "2", "SigningCertURL": "https://sns.eu-west-1.amazonaws.com/other.pem"}
+    code, lines = verify("k", json.dumps(message).encode())
+    assert code == REFUSED
+    assert said(lines, "signature")[0] == "version 2, of a Notification"
+    assert said(lines, "signature")[1].startswith("its certificate other.pem is none of the ")
+    _, lines = verify("k", json.dumps({**message, "SigningCertURL": "https://evil.example.com/x.pem"}).encode())
+    assert said(lines, "signature")[1] == "SigningCertURL is not an address of Amazon's"
+    del message["MessageId"]
+    _, lines = verify("k", json.dumps(message).encode())
+    assert said(lines, "signature") == ["the body has no member /MessageId"]
 
 
 # The command line -------------------------------------------------------------------------------
