@@ -64,10 +64,9 @@ char *buf_reserve(struct buf *buf, size_t len)
 
 void buf_put(struct buf *buf, const void *bytes, size_t len)
 {
-    char *place = buf_reserve(buf, len);
-
-    if (len)
-        memcpy(place, bytes, len);
+    if (len == 0)
+        return; /* an empty one has no data to add an offset to */
+    memcpy(buf_reserve(buf, len), bytes, len);
     buf->len += len;
 }
 

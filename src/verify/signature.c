@@ -69,6 +69,22 @@ int place_parse(struct signed_scheme *scheme, struct str word, struct place *pla
         STR_ARG(word));
 }
 
+bool place_same(const struct place *a, const struct place *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case PLACE_HEADER:
+    case PLACE_HEADER_FAMILY:
+        return str_equal_nocase(a->name, b->name);
+    case PLACE_QUERY:
+        return str_equal(a->name, b->name);
+    case PLACE_JSON:
+        break;
+    }
+    return a->pointer == b->pointer;
+}
+
 static int split_parse(struct str word, char *split, struct err *err)
 {
     static const struct {
@@ -119,9 +135,11 @@ static int option_parse(struct signed_scheme *scheme, struct signature_rule *rul
     }
     if (str_is(word, "repeat")) {
         rule->repeat = true;
-        return str_is(scheme_word(rest), "any")
+        if (!str_is(scheme_word(rest), "any"))
+            return err_set(err, ERR_INPUT, "repeat is written \"repeat any\"");
+        return rule->place.kind == PLACE_HEADER
                    ? 0
-                   : err_set(err, ERR_INPUT, "repeat is written \"repeat any\"");
+                   : err_set(err, ERR_INPUT, "repeat any is for header:NAME, which may come twice");
     }
     return err_set(err, ERR_INPUT,
                    "cannot use \"%.*s\"; after the place come split CH, prefix TEXT, repeat any, "

@@ -129,6 +129,7 @@ struct material {
 int scheme_pointer(struct signed_scheme *scheme, struct str pointer, size_t *number,
                    struct err *err) MUST_CHECK;
 
+bool place_same(const struct place *a, const struct place *b);
 int place_parse(struct signed_scheme *scheme, struct str word, struct place *place,
                 struct err *err) MUST_CHECK;
 

@@ -86,6 +86,20 @@ static void check_prefix(struct compiler *compiler, enum verify_field field, cha
                  "has a prefix with the character in it at which the signature is split");
 }
 
+/* A timestamp that would be taken for a signature, or the other way round. */
+static void check_time_apart(struct compiler *compiler, const struct signature_rule *rule)
+{
+    const struct time_rule *time = &compiler->scheme->time;
+
+    if (!time->used)
+        return;
+    if (!time->item && place_same(&time->place, &rule->place))
+        complain(compiler, VERIFY_TIMESTAMP, 0,
+                 "is in the place of the signature; write item PREFIX where both are in one list");
+    if (time->item && rule->prefix.ptr && str_equal(time->prefix, rule->prefix))
+        complain(compiler, VERIFY_TIMESTAMP, 0, "has the prefix of the signatures");
+}
+
 static void check_lists(struct compiler *compiler)
 {
     const struct signed_scheme *scheme = compiler->scheme;
@@ -97,6 +111,7 @@ static void check_lists(struct compiler *compiler)
         any |= rule->split != '\0';
         check_prefix(compiler, VERIFY_SIGNATURE, rule->split, rule->prefix);
         check_prefix(compiler, VERIFY_TIMESTAMP, rule->split, scheme->time.prefix);
+        check_time_apart(compiler, rule);
     }
     if (scheme->time.item && !any)
         complain(compiler, VERIFY_TIMESTAMP, 0,

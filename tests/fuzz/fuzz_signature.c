@@ -24,8 +24,15 @@ static const struct {
     {"hmac-sha256", "header:S split space prefix v1, base64", "header:T ms", "{query:q}{ts}{body}",
      "raw"},
     {"hmac-sha256", "header:S hex", "header:T iso8601", "{ts}{body}", "raw"},
-    {"hmac-sha256", "json:/s hex", "json:/t s", "{json:/t}{json:/s}{body}", "raw"},
-    {"sha256", "query:s hex", NULL, "{secret}{method}{url}{body}", "raw"},
+    {"hmac-sha256", "json:/s hex", "json:/t s", "{json:/t}{json:/q}", "raw"},
+    {"sha256", "query:s hex", NULL, "{secret}{method}{body}", "raw"},
+    {"hmac-sha256", "header:S hex | header:S-* split comma prefix v1= base64 | header:U hex",
+     "header:T s", "{method}{ts}{body}", "raw"},
+    {"hmac-sha256", "header:S hex", NULL, "{url:decoded}{var:id}{body}", "raw"},
+    {"hmac-sha256", "header:S hex", "header:T s", "{ts}|{var:id}|{crc32:body}", "raw"},
+    {"ed25519", "header:S split comma hex", NULL, "{body}", "ed25519-hex"},
+    {"ecdsa-p256-sha256", "header:S base64 repeat any", "header:T s", "{ts}{body}", "spki"},
+    {"rsa-sha256", "header:S base64 | query:s base64", NULL, "{body}", "spki"},
 };
 
 static struct verify_scheme *schemes[ARRAY_LEN(specs)];
@@ -39,21 +46,45 @@ static void never(void *argument, enum verify_field field, size_t index, const c
     abort();
 }
 
+static bool covers_body(const char *signed_template)
+{
+    return strstr(signed_template, "{body}") || strstr(signed_template, "{sha256hex:body}");
+}
+
 static void make_schemes(void)
 {
+    static const struct {
+        const char *algorithm, *key;
+    } keys[] = {
+        {"ed25519", "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"},
+        {"ecdsa-p256-sha256", "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/"
+                              "7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g=="},
+        {"rsa-sha256",
+         "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAtoRezxI2qqnqdaCa52n+"
+         "Lj21P0kPQwCL4d88ZxiyukhhgP2xPpJNptJu4Qn5k71W6auo/8j3059D3rpz4dajkQSNg607XZmXj5Vaf6a8/"
+         "IQKfT90qKcdrvMeGxDxY9jDuJUXGLmbMETconibNF1Ya2KadNh93pDkrREqpOnROYEtdZm3BVoUnz/"
+         "6DAb1fMq91KRn/"
+         "iE6Fc9c7mXoghWfSXtJOj5ileo9gSHsm7tdr1m4oW8AVtL6DlZWHw9Y1ZHu3l7R1g3HYDTe60sgAw6pk8yxPHNsWc"
+         "UL5k3kmebbWY6n7wwNtVKh6jLkv0z8wgMdW1kBzwOwNw4FI8hN3dCYEQIDAQAB"}};
     struct str secret = STR("0123456789abcdef0123456789abcdef");
 
     for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
-        struct verify_spec spec = {.algorithm = str_from(specs[i].algorithm),
-                                   .signature = str_from(specs[i].signature),
-                                   .timestamp = str_from(specs[i].timestamp),
-                                   .signed_template = str_from(specs[i].signed_template),
-                                   .secret_encoding = str_from(specs[i].encoding),
-                                   .public_url = STR("https://example.com/in"),
-                                   .tolerance = {300000, 300000},
-                                   .secrets = &secret,
-                                   .secret_count = 1};
+        struct verify_spec spec = {
+            .algorithm = str_from(specs[i].algorithm),
+            .signature = str_from(specs[i].signature),
+            .timestamp = str_from(specs[i].timestamp),
+            .signed_template = str_from(specs[i].signed_template),
+            .secret_encoding = str_from(specs[i].encoding),
+            .body_unauthenticated = covers_body(specs[i].signed_template) ? STR("no") : STR("yes"),
+            .public_url = STR("https://example.com/in"),
+            .vars = strstr(specs[i].signed_template, "{var:") ? STR("id=WH-1") : STR_NONE,
+            .tolerance = {300000, 300000},
+            .secrets = &secret,
+            .secret_count = 1};
 
+        for (size_t k = 0; k < ARRAY_LEN(keys); k++)
+            if (strcmp(keys[k].algorithm, specs[i].algorithm) == 0)
+                secret = str_from(keys[k].key);
         schemes[i] = verify_scheme_new(&spec, never, NULL);
     }
 }

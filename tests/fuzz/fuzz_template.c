@@ -1,6 +1,7 @@
 /* Any bytes as the texts of a scheme: no crash, no leak, and either a scheme or a reason that holds
  * neither the secret nor nothing. What became a scheme keeps the safety rules: what it signs is
- * valid, and no longer so when the body or the timestamp changes. */
+ * valid, and no longer so when the body or the timestamp changes,
+ * unless it says that the body is not signed. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define NOW_US (1700000000 * INT64_C(1000000))
-#define FIELDS 6
+#define FIELDS 8
 #define SECRET "s3cr3t-0123456789abcdef"
 
 static void note(void *argument, enum verify_field field, size_t index, const char *text)
@@ -36,7 +37,7 @@ static void cut(const uint8_t *data, size_t size, struct str fields[FIELDS])
     }
 }
 
-static void use(struct verify_scheme *scheme)
+static void use(struct verify_scheme *scheme, bool covers_body)
 {
     struct header headers[8] = {{STR("X-Id"), STR("7")}, {STR("X-Time"), STR("1700000000")}};
     struct request request = {.method = STR("POST"),
@@ -56,7 +57,7 @@ static void use(struct verify_scheme *scheme)
         request.header_count += count;
         verify_request(scheme, &request, NULL);
         request.body = STR("{\"id\":\"y\",\"t\":1700000000}");
-        if (verify_request(scheme, &request, NULL) == VERIFY_VALID)
+        if (verify_request(scheme, &request, NULL) == VERIFY_VALID && covers_body)
             abort();
     }
     arena_free(arena);
@@ -79,11 +80,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     spec.signed_template = fields[3];
     spec.secret_encoding = fields[4];
     spec.public_url = fields[5];
+    spec.vars = fields[6];
+    spec.body_unauthenticated = fields[7];
     scheme = verify_scheme_new(&spec, note, &reports);
     if (!scheme != (reports > 0))
         abort();
     if (scheme)
-        use(scheme);
+        use(scheme, !str_is(spec.body_unauthenticated, "yes"));
     verify_scheme_free(scheme);
     return 0;
 }

@@ -121,6 +121,18 @@ static const struct {
     {"hmac-sha256", "header:A hex | header:B split comma prefix v1, hex", NULL, "{body}", NULL,
      "signature: has a prefix with the character in it at which the signature is split\n"},
 
+    {"hmac-sha256", "query:a hex repeat any", NULL, "{body}", NULL,
+     "signature: repeat any is for header:NAME, which may come twice\n"},
+    {"hmac-sha256", "header:A-* hex repeat any", NULL, "{body}", NULL,
+     "signature: repeat any is for header:NAME, which may come twice\n"},
+    {"hmac-sha256", "header:A hex", "header:a s", "{ts}{body}", NULL,
+     "timestamp: is in the place of the signature; write item PREFIX where both are in one list\n"},
+    {"hmac-sha256", "query:a hex", "query:A s", "{ts}{body}", NULL, ""},
+    {"hmac-sha256", "header:B hex | query:a hex", "query:a s", "{ts}{body}", NULL,
+     "timestamp: is in the place of the signature; write item PREFIX where both are in one list\n"},
+    {"hmac-sha256", "header:A split comma prefix t= hex", "item t= s", "{ts}{body}", NULL,
+     "timestamp: has the prefix of the signatures\n"},
+
     {"hmac-sha256", "header:A hex", "header:T", "{ts}{body}", NULL,
      "timestamp: ends with the unit: s, ms or iso8601\n"},
     {"hmac-sha256", "header:A hex", "header:T us", "{ts}{body}", NULL,
