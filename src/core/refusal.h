@@ -8,32 +8,34 @@
 
 enum refusal {
     REFUSAL_NONE,
-    REFUSAL_BAD_REQUEST,          /* ambiguous framing: 400, the connection closes */
-    REFUSAL_INVALID_JSON,         /* 400 */
-    REFUSAL_INVALID_FORM,         /* 400 */
-    REFUSAL_MISSING_FORM_FIELD,   /* 400 */
-    REFUSAL_INVALID_ENCODING,     /* 400: not what Content-Encoding says */
-    REFUSAL_MISSING_EVENTS,       /* 400: no array where the events should be */
-    REFUSAL_MISSING_EVENT_ID,     /* 400 */
-    REFUSAL_MISSING_CHALLENGE,    /* 400: a handshake's request without its parameter */
-    REFUSAL_BAD_CHALLENGE,        /* 400: not decodable, too long, twice */
-    REFUSAL_MISSING_SIGNATURE,    /* 401 */
-    REFUSAL_BAD_SIGNATURE,        /* 401 */
-    REFUSAL_STALE_TIMESTAMP,      /* 401 */
-    REFUSAL_ADDRESS_NOT_ALLOWED,  /* 403 */
-    REFUSAL_WRONG_VERIFY_TOKEN,   /* 403 */
-    REFUSAL_SECRET_NOT_EXPECTED,  /* 403: a handshake's secret, and there is one already */
-    REFUSAL_SECRET_NOT_KEPT,      /* 403: a handshake's secret, and no key to keep it with */
-    REFUSAL_UNKNOWN_PROVIDER,     /* 404 */
-    REFUSAL_NOT_FOUND,            /* 404 */
-    REFUSAL_METHOD_NOT_ALLOWED,   /* 405 with Allow */
-    REFUSAL_TOO_SLOW,             /* 408, close */
-    REFUSAL_BODY_TOO_LARGE,       /* 413, close */
-    REFUSAL_TOO_MANY_EVENTS,      /* 413 */
-    REFUSAL_TARGET_TOO_LONG,      /* 414, close */
-    REFUSAL_UNSUPPORTED_ENCODING, /* 415 */
-    REFUSAL_RATE_LIMIT,           /* 429 with Retry-After */
-    REFUSAL_HEADERS_TOO_LARGE,    /* 431, close */
+    REFUSAL_BAD_REQUEST,         /* ambiguous framing: 400, the connection closes */
+    REFUSAL_INVALID_JSON,        /* 400 */
+    REFUSAL_INVALID_FORM,        /* 400 */
+    REFUSAL_MISSING_FORM_FIELD,  /* 400 */
+    REFUSAL_INVALID_ENCODING,    /* 400: not what Content-Encoding says */
+    REFUSAL_INVALID_CLOUDEVENT,  /* 400: without its required attributes, or contradicting itself */
+    REFUSAL_MISSING_EVENTS,      /* 400: no array where the events should be */
+    REFUSAL_MISSING_EVENT_ID,    /* 400 */
+    REFUSAL_MISSING_CHALLENGE,   /* 400: a handshake's request without its parameter */
+    REFUSAL_BAD_CHALLENGE,       /* 400: not decodable, too long, twice */
+    REFUSAL_MISSING_SIGNATURE,   /* 401 */
+    REFUSAL_BAD_SIGNATURE,       /* 401 */
+    REFUSAL_STALE_TIMESTAMP,     /* 401 */
+    REFUSAL_ADDRESS_NOT_ALLOWED, /* 403 */
+    REFUSAL_WRONG_VERIFY_TOKEN,  /* 403 */
+    REFUSAL_SECRET_NOT_EXPECTED, /* 403: a handshake's secret, and there is one already */
+    REFUSAL_SECRET_NOT_KEPT,     /* 403: a handshake's secret, and no key to keep it with */
+    REFUSAL_UNKNOWN_PROVIDER,    /* 404 */
+    REFUSAL_NOT_FOUND,           /* 404 */
+    REFUSAL_METHOD_NOT_ALLOWED,  /* 405 with Allow */
+    REFUSAL_TOO_SLOW,            /* 408, close */
+    REFUSAL_BODY_TOO_LARGE,      /* 413, close */
+    REFUSAL_TOO_MANY_EVENTS,     /* 413 */
+    REFUSAL_TARGET_TOO_LONG,     /* 414, close */
+    REFUSAL_UNSUPPORTED_EVENT_FORMAT, /* 415 */
+    REFUSAL_UNSUPPORTED_ENCODING,     /* 415 */
+    REFUSAL_RATE_LIMIT,               /* 429 with Retry-After */
+    REFUSAL_HEADERS_TOO_LARGE,        /* 431, close */
     REFUSAL_TRY_AGAIN, /* 503 with Retry-After: cannot be committed now, stopping or full */
     REFUSAL_COUNT
 };

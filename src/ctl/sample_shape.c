@@ -215,15 +215,29 @@ static size_t add_headers(struct str source, struct str value, struct header *he
     return count;
 }
 
+/* A CloudEvent in binary mode: the body is the data. */
+static size_t cloudevent_headers(struct str id, struct header *headers, size_t max)
+{
+    const struct header all[] = {{STR("ce-specversion"), STR("1.0")},
+                                 {STR("ce-id"), id},
+                                 {STR("ce-source"), STR("/inboxctl/send")},
+                                 {STR("ce-type"), STR("sample.created")}};
+    size_t count = ARRAY_LEN(all) < max ? ARRAY_LEN(all) : max;
+
+    memcpy(headers, all, count * sizeof(*headers));
+    return count;
+}
+
 size_t sample_headers(const struct provider_config *provider, const char *id, struct arena *arena,
                       struct header *headers, size_t max)
 {
     bool github = provider->preset.ptr && str_is(provider->preset, "github");
+    struct str own_id = arena_copy(arena, str_from(id));
     size_t count =
-        add_headers(provider->event_type.text, github ? STR("pull_request") : STR("sample.created"),
-                    headers, 0, max);
+        str_is(provider->format.text, "cloudevents") ? cloudevent_headers(own_id, headers, max) : 0;
 
-    count =
-        add_headers(provider->event_id.text, arena_copy(arena, str_from(id)), headers, count, max);
+    count = add_headers(provider->event_type.text,
+                        github ? STR("pull_request") : STR("sample.created"), headers, count, max);
+    count = add_headers(provider->event_id.text, own_id, headers, count, max);
     return add_headers(provider->key.text, STR("sample"), headers, count, max);
 }

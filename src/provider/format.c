@@ -2,8 +2,10 @@
 #include "provider/format.h"
 
 #include "base/form.h"
+#include "provider/cloudevent.h"
 
-#define RIGHT "write json, form, form:FIELD or raw, or a choice such as json | form:payload"
+#define RIGHT                                                                                      \
+    "write json, form, form:FIELD, raw or cloudevents, or a choice such as json | form:payload"
 
 static int add_plain(struct format *format, enum format_kind kind, struct err *err)
 {
@@ -33,6 +35,8 @@ static int add(struct format *format, struct str word, struct err *err)
         return add_plain(format, FORMAT_JSON, err);
     if (str_is(word, "raw"))
         return add_plain(format, FORMAT_RAW, err);
+    if (str_is(word, "cloudevents"))
+        return add_plain(format, FORMAT_CLOUDEVENTS, err);
     if (str_is(word, "form"))
         return add_form(format, STR_NONE, err);
     if (str_starts(word, mark))
@@ -55,6 +59,8 @@ int format_parse(struct str text, struct format *format, struct err *err)
         len += bar ? 1 : 0;
         text = (struct str){text.ptr + len, text.len - len};
     }
+    if (parsed.plain == FORMAT_CLOUDEVENTS && parsed.form)
+        return err_set(err, ERR_INPUT, "cloudevents stands alone: Content-Type says the rest");
     *format = parsed;
     return 0;
 }
@@ -107,6 +113,36 @@ static enum refusal read_form(const struct format *format, struct str text, stru
     }
 }
 
+static enum refusal read_cloudevents(const struct request *request, struct str text,
+                                     struct str *json)
+{
+    switch (cloudevent_mode(request)) {
+    case CLOUDEVENT_UNKNOWN:
+        return REFUSAL_UNSUPPORTED_EVENT_FORMAT;
+    case CLOUDEVENT_BINARY:
+        if (!cloudevent_is_sound(request))
+            return REFUSAL_INVALID_CLOUDEVENT;
+        if (text.len > 0 && cloudevent_has_json(request))
+            *json = text;
+        return REFUSAL_NONE;
+    case CLOUDEVENT_STRUCTURED:
+    case CLOUDEVENT_BATCH:
+        break;
+    }
+    *json = text.ptr ? text : STR("");
+    return REFUSAL_NONE;
+}
+
+bool format_may_split(const struct format *format, const struct request *request)
+{
+    return format->plain != FORMAT_CLOUDEVENTS || cloudevent_mode(request) == CLOUDEVENT_BATCH;
+}
+
+bool format_has_attributes_in_headers(const struct format *format, const struct request *request)
+{
+    return format->plain == FORMAT_CLOUDEVENTS && cloudevent_mode(request) == CLOUDEVENT_BINARY;
+}
+
 enum refusal format_read(const struct format *format, const struct request *request,
                          struct str text, struct arena *arena, struct str *json)
 {
@@ -117,6 +153,8 @@ enum refusal format_read(const struct format *format, const struct request *requ
     case FORMAT_JSON:
         *json = text.ptr ? text : STR("");
         break;
+    case FORMAT_CLOUDEVENTS:
+        return read_cloudevents(request, text, json);
     case FORMAT_RAW:
     case FORMAT_NONE:
         break;

@@ -4,7 +4,9 @@
  *     form             an object made of the fields of a form
  *     form:FIELD       the content of that field
  *     raw              nowhere: any bytes
- *     json | form...   a form where Content-Type says that it is one, else the other; so with raw
+ *     cloudevents      as Content-Type says: the event or an array of events as JSON; or the data
+ * of an event whose attributes are headers json | form...   a form where Content-Type says that it
+ * is one, else the other; so with raw
  *
  * Immutable, any thread. */
 #ifndef PROVIDER_FORMAT_H
@@ -15,10 +17,10 @@
 #include "core/refusal.h"
 #include "core/request.h"
 
-enum format_kind { FORMAT_NONE, FORMAT_JSON, FORMAT_FORM, FORMAT_RAW };
+enum format_kind { FORMAT_NONE, FORMAT_JSON, FORMAT_FORM, FORMAT_RAW, FORMAT_CLOUDEVENTS };
 
 struct format {
-    enum format_kind plain; /* FORMAT_JSON, FORMAT_RAW, or FORMAT_NONE: always a form */
+    enum format_kind plain; /* FORMAT_NONE: always a form */
     bool form;
     struct str field; /* of a form; ptr NULL: all of them */
 };
@@ -30,5 +32,11 @@ int format_parse(struct str text, struct format *format, struct err *err) MUST_C
  * ptr NULL: a raw body has none. It is `text` itself or lives in `arena`. */
 enum refusal format_read(const struct format *format, const struct request *request,
                          struct str text, struct arena *arena, struct str *json);
+
+/* Whether that request may hold several events, where the section splits them. */
+bool format_may_split(const struct format *format, const struct request *request);
+
+/* Whether the attributes of that request's event are headers. */
+bool format_has_attributes_in_headers(const struct format *format, const struct request *request);
 
 #endif

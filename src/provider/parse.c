@@ -15,7 +15,17 @@ struct reading {
     struct json_scan scan; /* of the document */
     struct event *list;
     size_t count, size;
+    bool attributes_in_headers;
 };
+
+/* A CloudEvent has all that one needs. */
+static bool is_whole(const struct provider *provider, const struct source_input *input)
+{
+    for (size_t i = 0; i < CLOUDEVENT_REQUIRED; i++)
+        if (provider->required[i] && !source_value(provider->required[i], input).ptr)
+            return false;
+    return true;
+}
 
 static struct str optional_value(const struct source *source, const struct source_input *input)
 {
@@ -35,6 +45,9 @@ static enum refusal read_sources(const struct reading *reading,
     codec_hex_encode(event->body_sha256, EVENT_SHA256_SIZE, sha256_hex);
     input.body_sha256_hex = arena_copy(input.arena, str_from(sha256_hex));
     memcpy(input.values, values, sizeof(input.values));
+    input.attributes_in_headers = reading->attributes_in_headers;
+    if (!is_whole(provider, &input))
+        return REFUSAL_INVALID_CLOUDEVENT;
     event->id = source_value(provider->event_id, &input);
     if (!event->id.ptr)
         return REFUSAL_MISSING_EVENT_ID;
@@ -144,7 +157,8 @@ enum refusal provider_parse(struct provider *provider, const struct request *req
     struct reading reading = {.provider = provider, .request = request, .arena = arena};
     struct str json;
     enum refusal refusal = read_text(provider, request, arena, &json);
-    bool splits = json.ptr && provider->scope.splits;
+    bool splits =
+        json.ptr && provider->scope.splits && format_may_split(&provider->format, request);
 
     events->element = PROVIDER_NO_ELEMENT;
     if (refusal != REFUSAL_NONE)
@@ -157,12 +171,14 @@ enum refusal provider_parse(struct provider *provider, const struct request *req
                                     /* Until lanes are claimed: keys are kept, and run like all
                                      * others. */
                                     .ordered = false};
+    reading.attributes_in_headers = format_has_attributes_in_headers(&provider->format, request);
     refusal = read_events(&reading, json, splits);
     if (refusal == REFUSAL_NONE) {
         events->list = reading.list;
         events->count = reading.count;
         events->split = splits;
-    } else if (refusal == REFUSAL_MISSING_EVENT_ID && splits) {
+    } else if (splits &&
+               (refusal == REFUSAL_MISSING_EVENT_ID || refusal == REFUSAL_INVALID_CLOUDEVENT)) {
         events->element = reading.count;
     }
     return refusal;

@@ -3,6 +3,7 @@
 #define PROVIDER_PARTS_H
 
 #include "base/buf.h"
+#include "provider/cloudevent.h"
 #include "provider/format.h"
 #include "provider/provider.h"
 #include "provider/reply.h"
@@ -21,6 +22,7 @@ struct provider {
     bool signs_inflated; /* signatures are over what a packed body holds */
     struct reply reply;
     const struct source *event_id, *event_type, *key;
+    const struct source *required[CLOUDEVENT_REQUIRED]; /* NULL: no CloudEvents */
     struct scope scope;
     struct split split;                     /* where scope.splits */
     struct json_paths *paths[SCOPE_LEVELS]; /* NULL: nothing is read there */

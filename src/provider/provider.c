@@ -148,6 +148,11 @@ static const struct source *compile_source(struct provider *provider, const char
         mistakes_add(mistakes, setting->file, setting->line, "provider \"%.*s\": %s: %s",
                      STR_ARG(provider->config->name), key, err.text);
         *failed = true;
+    } else if (source_reads_attributes(source) && provider->format.plain != FORMAT_CLOUDEVENTS) {
+        mistakes_add(mistakes, setting->file, setting->line,
+                     "provider \"%.*s\": %s: ce: is of CloudEvents; write format = cloudevents",
+                     STR_ARG(provider->config->name), key);
+        *failed = true;
     }
     return source;
 }
@@ -166,6 +171,28 @@ static bool mistake(const struct provider *provider, const struct setting *setti
     return false;
 }
 
+/* A batch is an array; which requests are one, their Content-Type says. */
+static bool compile_cloudevents(struct provider *provider, struct mistakes *mistakes)
+{
+    const struct provider_config *config = provider->config;
+    struct err err = {0};
+
+    if (config->split.text.ptr)
+        return mistake(provider, &config->split, mistakes, "split",
+                       "with format = cloudevents the Content-Type says which requests hold "
+                       "several events; take it away");
+    if (split_parse(STR("body:"), &provider->split, &provider->scope, provider->arena, &err) < 0)
+        return mistake(provider, &config->format, mistakes, "format", err.text);
+    for (size_t i = 0; i < CLOUDEVENT_REQUIRED; i++) {
+        const char *text = arena_printf(provider->arena, "ce:%s", cloudevent_required[i]);
+
+        provider->required[i] = source_new(str_from(text), &provider->scope, provider->arena, &err);
+        if (!provider->required[i])
+            return mistake(provider, &config->format, mistakes, "format", err.text);
+    }
+    return true;
+}
+
 /* Without JSON there is nothing to split, whatever a preset says. */
 static bool compile_format(struct provider *provider, struct mistakes *mistakes)
 {
@@ -174,6 +201,8 @@ static bool compile_format(struct provider *provider, struct mistakes *mistakes)
 
     if (format_parse(config->format.text, &provider->format, &err) < 0)
         return mistake(provider, &config->format, mistakes, "format", err.text);
+    if (provider->format.plain == FORMAT_CLOUDEVENTS && !compile_cloudevents(provider, mistakes))
+        return false;
     if (config->split.text.ptr && !is_only_raw(provider) &&
         split_parse(config->split.text, &provider->split, &provider->scope, provider->arena, &err) <
             0)

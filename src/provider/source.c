@@ -7,15 +7,24 @@
 #include "base/codec.h"
 #include "base/digest.h"
 #include "base/utf8.h"
+#include "provider/cloudevent.h"
 
 #define TERMS_MAX 12
 
-enum term_kind { TERM_BODY, TERM_HEADER, TERM_QUERY, TERM_SHA256, TERM_RECEIVED, TERM_LITERAL };
+enum term_kind {
+    TERM_BODY,
+    TERM_HEADER,
+    TERM_QUERY,
+    TERM_ATTRIBUTE,
+    TERM_SHA256,
+    TERM_RECEIVED,
+    TERM_LITERAL
+};
 
 struct term {
     enum term_kind kind;
-    enum scope_level level; /* TERM_BODY: of the pointer */
-    size_t pointer;         /* TERM_BODY: its place in the list */
+    enum scope_level level; /* TERM_BODY, TERM_ATTRIBUTE: of the pointer */
+    size_t pointer;         /* likewise: its place in the list */
     struct str text;
     bool joined; /* continues the alternative of the term before */
 };
@@ -59,7 +68,7 @@ static struct str take_word(struct str *rest)
 static int refuse_run_together(struct str word, struct err *err)
 {
     static const char *const starts[] = {
-        "body:", "request:", "header:", "query:", "sha256", "received", "'"};
+        "body:", "request:", "header:", "query:", "ce:", "sha256", "received", "'"};
 
     for (size_t i = 0; i < word.len; i++) {
         struct str behind = {word.ptr + i + 1, word.len - i - 1};
@@ -122,6 +131,24 @@ static int pointer_parse(struct str *rest, bool absolute, struct term *term, str
     return rc < 0 ? err_prefix(err, "%s:%.*s", absolute ? "request" : "body", STR_ARG(word)) : 0;
 }
 
+static int attribute_parse(struct str *rest, struct term *term, struct scope *scope,
+                           struct arena *arena, struct err *err)
+{
+    struct str word = take_word(rest);
+
+    if (refuse_run_together(word, err) < 0)
+        return -1;
+    if (!cloudevent_names_attribute(word))
+        return err_set(err, ERR_INPUT,
+                       "\"ce:%.*s\" is no attribute; its name has lower-case letters and digits",
+                       STR_ARG(word));
+    term->kind = TERM_ATTRIBUTE;
+    term->level = SCOPE_EVENT;
+    term->text = arena_copy(arena, word);
+    return scope_add(scope, SCOPE_EVENT, str_from(arena_printf(arena, "/%.*s", STR_ARG(word))),
+                     arena, &term->pointer, err);
+}
+
 static int term_parse(struct str *rest, struct term *term, struct scope *scope, struct arena *arena,
                       struct err *err)
 {
@@ -137,6 +164,8 @@ static int term_parse(struct str *rest, struct term *term, struct scope *scope, 
         return pointer_parse(rest, false, term, scope, arena, err);
     if (take(rest, "request:"))
         return pointer_parse(rest, true, term, scope, arena, err);
+    if (take(rest, "ce:"))
+        return attribute_parse(rest, term, scope, arena, err);
     word = take_word(rest);
     if (str_is(word, "sha256")) {
         term->kind = TERM_SHA256;
@@ -192,7 +221,8 @@ static bool reads_json(const struct term *term)
 
 static bool reads_event(const struct term *term)
 {
-    return term->kind == TERM_SHA256 || (term->kind == TERM_BODY && term->level == SCOPE_EVENT);
+    return term->kind == TERM_SHA256 || term->kind == TERM_ATTRIBUTE ||
+           (term->kind == TERM_BODY && term->level == SCOPE_EVENT);
 }
 
 /* Whether every alternative has a part of that kind. */
@@ -216,6 +246,14 @@ bool source_needs_body(const struct source *source)
 bool source_tells_events_apart(const struct source *source)
 {
     return always(source, reads_event);
+}
+
+bool source_reads_attributes(const struct source *source)
+{
+    for (size_t i = 0; source && i < source->count; i++)
+        if (source->terms[i].kind == TERM_ATTRIBUTE)
+            return true;
+    return false;
 }
 
 bool source_header_name(const struct source *source, size_t i, struct str *name)
@@ -293,6 +331,13 @@ static struct str number_text(int64_t number, struct arena *arena)
     return arena_copy(arena, str_from(text));
 }
 
+static struct str member_text(const struct term *term, const struct source_input *input)
+{
+    const struct json_value *values = input->values[term->level];
+
+    return values ? json_value_text(&values[term->pointer], input->arena) : STR_NONE;
+}
+
 /* Absent: ptr NULL or no bytes. */
 static struct str term_value(const struct term *term, const struct source_input *input)
 {
@@ -300,9 +345,11 @@ static struct str term_value(const struct term *term, const struct source_input 
 
     switch (term->kind) {
     case TERM_BODY:
-        return input->values[term->level]
-                   ? json_value_text(&input->values[term->level][term->pointer], input->arena)
-                   : STR_NONE;
+        return member_text(term, input);
+    case TERM_ATTRIBUTE:
+        return input->attributes_in_headers
+                   ? cloudevent_header(input->request, term->text, input->arena)
+                   : member_text(term, input);
     case TERM_HEADER:
         return request_header(input->request, term->text, &value) == 1
                    ? as_text(value, input->arena)

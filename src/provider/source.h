@@ -1,7 +1,7 @@
 /* Sources: where an event's identity, type and key are read from.
  *
  *     body:/json/pointer   request:/json/pointer   header:Name   query:name   sha256   received
- *     'literal'
+ *     ce:attribute   'literal'
  *     a | b     the first that exists
  *     a + b     both, joined with ":"; a ":" or "\" inside of a part is written "\:" or "\\"; every
  * part must exist. "+" binds tighter than "|"
@@ -24,12 +24,15 @@
 
 struct source;
 
-/* What sources are read from: a request and, where it is JSON, what the scans found at the
+/* "ce:" is an attribute of a CloudEvent: a header ce-NAME, or a member of the event.
+ *
+ * What sources are read from: a request and, where it is JSON, what the scans found at the
  * pointers. */
 struct source_input {
     const struct request *request;
     /* In the order of the lists of the scope; NULL: nothing is there. */
     const struct json_value *values[SCOPE_LEVELS];
+    bool attributes_in_headers; /* of a CloudEvent */
     struct str body_sha256_hex; /* of the event's bytes */
     struct arena *arena;        /* results live there */
 };
@@ -45,6 +48,9 @@ bool source_needs_body(const struct source *source);
 /* Whether every alternative reads something of the event itself, which another event of the same
  * request may not have. */
 bool source_tells_events_apart(const struct source *source);
+
+/* Whether it reads an attribute of a CloudEvent. */
+bool source_reads_attributes(const struct source *source);
 
 /* The i-th header that it reads; false: it reads no more. */
 bool source_header_name(const struct source *source, size_t i, struct str *name);
