@@ -434,10 +434,18 @@ static int listen_on(struct http_server *server, const struct listen_address *ad
 
     switch (address->kind) {
     case LISTEN_TCP:
-        rc = http_server_listen_tcp(server, address->host, address->port, name, &err);
+        rc = http_server_listen_tcp(server, address->host, address->port, address->proxy_protocol,
+                                    name, &err);
         break;
     case LISTEN_UNIX:
-        rc = http_server_listen_unix(server, address->path, name, &err);
+        rc = http_server_listen_unix(
+            server,
+            &(struct http_unix){.path = address->path,
+                                .mode = address->mode,
+                                .owner = address->has_owner ? address->owner : (uid_t)-1,
+                                .group = address->has_group ? address->group : (gid_t)-1,
+                                .proxied = address->proxy_protocol},
+            name, &err);
         break;
     case LISTEN_SYSTEMD:
         count = notify_sockets(&first);
@@ -446,7 +454,7 @@ static int listen_on(struct http_server *server, const struct listen_address *ad
             return -1;
         }
         for (int i = 0; i < count; i++) {
-            http_server_listen_fd(server, first + i, name);
+            http_server_listen_fd(server, first + i, address->proxy_protocol, name);
             log_event(LOG_INFO, "listening", F_TEXT("address", name));
         }
         return 0;

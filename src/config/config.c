@@ -13,6 +13,7 @@
 #include "base/seal.h"
 #include "config/build.h"
 #include "config/ini.h"
+#include "config/listen.h"
 #include "config/secret_source.h"
 #include "config/value.h"
 
@@ -78,6 +79,13 @@ static bool same_address(const struct listen_address *a, const struct listen_add
 {
     return a->kind == b->kind && str_equal(a->host, b->host) && str_equal(a->path, b->path) &&
            a->port == b->port;
+}
+
+static bool same_listen(const struct listen_address *a, const struct listen_address *b)
+{
+    return same_address(a, b) && a->mode == b->mode && a->proxy_protocol == b->proxy_protocol &&
+           a->has_owner == b->has_owner && a->owner == b->owner && a->has_group == b->has_group &&
+           a->group == b->group;
 }
 
 /* Adds one address; a repeated one is a mistake, since the second could not be bound. */
@@ -167,7 +175,7 @@ static bool same_listens(const struct config *a, const struct config *b)
     if (a->listen_count != b->listen_count)
         return false;
     for (size_t i = 0; i < a->listen_count; i++) {
-        if (!same_address(&a->listens[i], &b->listens[i]))
+        if (!same_listen(&a->listens[i], &b->listens[i]))
             return false;
     }
     return true;

@@ -34,6 +34,10 @@ struct listen_address {
     struct str host; /* TCP: numeric IPv4 or IPv6 without brackets */
     uint16_t port;   /* TCP; 0: any free one */
     struct str path; /* UNIX */
+    unsigned mode;   /* UNIX: of the socket's file */
+    uint32_t owner, group;
+    bool has_owner, has_group;
+    bool proxy_protocol; /* connections begin with the header of the PROXY protocol */
 };
 
 enum order { ORDER_NONE, ORDER_SERIAL, ORDER_STRICT };

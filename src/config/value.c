@@ -2,11 +2,9 @@
  * output or an error whose text goes behind "KEY: ". */
 #include "config/value.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 
 #include "base/utf8.h"
 
@@ -132,95 +130,6 @@ int value_word(const struct key *key, struct str text, int *value, struct err *e
     }
     value_show(text, shown);
     return err_set(err, ERR_INPUT, "%s is unknown; write %s", shown, list);
-}
-
-#define ADDRESS_RIGHT                                                                              \
-    "write a numeric address and port such as 127.0.0.1:8080 or [::1]:8080, unix:/PATH, or "       \
-    "systemd"
-
-static int bad_address(struct str text, const char *why, struct err *err)
-{
-    char shown[VALUE_SHOWN_SIZE];
-
-    value_show(text, shown);
-    return err_set(err, ERR_INPUT, "%s %s; " ADDRESS_RIGHT, shown, why);
-}
-
-static int read_unix(struct str text, struct arena *arena, struct listen_address *address,
-                     struct err *err)
-{
-    struct str path = {text.ptr + 5, text.len - 5};
-    size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
-    char shown[VALUE_SHOWN_SIZE];
-
-    value_show(text, shown);
-    if (path.len < 2 || path.ptr[0] != '/')
-        return bad_address(text, "has no absolute path", err);
-    if (path.len > most)
-        return err_set(err, ERR_INPUT,
-                       "%s has a path of %zu bytes; a unix socket's has at most %zu", shown,
-                       path.len, most);
-    address->kind = LISTEN_UNIX;
-    address->path = arena_copy(arena, path);
-    return 0;
-}
-
-static bool read_port(struct str text, uint16_t *port)
-{
-    unsigned number = 0;
-
-    if (text.len == 0 || text.len > 5)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.ptr[i] < '0' || text.ptr[i] > '9')
-            return false;
-        number = number * 10 + (unsigned)(text.ptr[i] - '0');
-    }
-    *port = (uint16_t)number;
-    return number <= UINT16_MAX;
-}
-
-static int read_tcp(struct str text, struct arena *arena, struct listen_address *address,
-                    struct err *err)
-{
-    const char *colon = memrchr(text.ptr, ':', text.len);
-    bool six = text.len > 0 && text.ptr[0] == '[';
-    unsigned char binary[16];
-    struct str host, port;
-
-    if (!colon)
-        return bad_address(text, "has no port", err);
-    host = (struct str){text.ptr, (size_t)(colon - text.ptr)};
-    port = (struct str){colon + 1, text.len - host.len - 1};
-    if (six && (host.len < 2 || host.ptr[host.len - 1] != ']'))
-        return bad_address(text, "is not an address with a port", err);
-    if (six)
-        host = (struct str){host.ptr + 1, host.len - 2};
-    host = arena_copy(arena, host);
-    if (inet_pton(six ? AF_INET6 : AF_INET, host.ptr, binary) != 1)
-        return bad_address(text, "has no numeric address", err);
-    if (!read_port(port, &address->port))
-        return bad_address(text, "has no port from 0 to 65535", err);
-    address->kind = LISTEN_TCP;
-    address->host = host;
-    return 0;
-}
-
-int value_address(struct str text, struct arena *arena, struct listen_address *address,
-                  struct err *err)
-{
-    struct listen_address read = {0};
-
-    if (str_is(text, "systemd"))
-        read.kind = LISTEN_SYSTEMD;
-    else if (str_starts(text, STR("unix:"))) {
-        if (read_unix(text, arena, &read, err) < 0)
-            return -1;
-    } else if (read_tcp(text, arena, &read, err) < 0) {
-        return -1;
-    }
-    *address = read;
-    return 0;
 }
 
 /* The next word up to `separator` or the end, trimmed; `text` moves behind it. */

@@ -19,10 +19,6 @@ int value_number(const struct key *key, struct str text, int64_t *value,
 /* KEY_WORD. */
 int value_word(const struct key *key, struct str text, int *value, struct err *err) MUST_CHECK;
 
-/* KEY_ADDRESS. The address's texts are copied into `arena`. */
-int value_address(struct str text, struct arena *arena, struct listen_address *address,
-                  struct err *err) MUST_CHECK;
-
 /* KEY_BACKOFF: "exponential BASE CAP", or durations separated by commas. */
 int value_backoff(const struct key *key, struct str text, struct backoff *backoff,
                   struct err *err) MUST_CHECK;

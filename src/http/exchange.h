@@ -81,6 +81,7 @@ struct http_server {
     ev_timer timeout;   /* what it said */
     struct loop_timer *sweep;
     struct listener *listeners;
+    struct greetings *greetings;
     struct farewells *farewells;
     struct exchange *first, *last; /* begun and not completed, oldest first */
     size_t open;                   /* length of that list */
@@ -109,6 +110,12 @@ void server_take_socket(struct http_server *server, int fd, const struct sockadd
 /* Listening sockets (listen.c). */
 void listeners_start(struct http_server *server);
 void listeners_close(struct http_server *server); /* what waits in their queues is taken first */
+
+/* Takes the descriptor of a connection that begins with the header of the PROXY protocol, reads
+ * that and hands the connection on with the address it names (greeting.c). */
+struct greetings *greetings_new(struct http_server *server);
+void greetings_free(struct greetings *greetings); /* closes all */
+void greeting(struct greetings *greetings, int fd, const struct sockaddr *address, socklen_t len);
 
 /* Takes the descriptor: writes the answer, then reads and drops what still comes for a moment, so
  * that the close does not turn into a reset that destroys the answer (farewell.c). */

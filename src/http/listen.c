@@ -23,6 +23,7 @@ struct listener {
     struct http_server *server;
     ev_io acceptable;
     char *unlink_path; /* our socket file, removed at the end */
+    bool proxied;
 };
 
 /* False: none waits (or none can be had). */
@@ -49,7 +50,10 @@ static bool accept_one(struct listener *listener)
     }
     if (fd < 0) /* the peer may have gone while it waited: the next one may be there */
         return errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
-    server_take_socket(server, fd, (struct sockaddr *)&address, len);
+    if (listener->proxied)
+        greeting(server->greetings, fd, (struct sockaddr *)&address, len);
+    else
+        server_take_socket(server, fd, (struct sockaddr *)&address, len);
     return true;
 }
 
@@ -63,11 +67,12 @@ static void on_acceptable(struct ev_loop *ev, ev_io *watcher, int events)
         ;
 }
 
-static void add(struct http_server *server, int fd, const char *unlink_path)
+static void add(struct http_server *server, int fd, bool proxied, const char *unlink_path)
 {
     struct listener *listener = mem_alloc(sizeof(*listener));
 
     listener->server = server;
+    listener->proxied = proxied;
     listener->unlink_path = unlink_path ? mem_copy(str_from(unlink_path)) : NULL;
     ev_io_init(&listener->acceptable, on_acceptable, fd, EV_READ);
     listener->acceptable.data = listener;
@@ -120,7 +125,7 @@ static void name_of(int fd, char name[static HTTP_NAME_SIZE])
                  port);
 }
 
-int http_server_listen_tcp(struct http_server *server, struct str host, uint16_t port,
+int http_server_listen_tcp(struct http_server *server, struct str host, uint16_t port, bool proxied,
                            char name[static HTTP_NAME_SIZE], struct err *err)
 {
     struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
@@ -145,7 +150,7 @@ int http_server_listen_tcp(struct http_server *server, struct str host, uint16_t
     if (bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
         goto fail;
     freeaddrinfo(found);
-    http_server_listen_fd(server, fd, name);
+    http_server_listen_fd(server, fd, proxied, name);
     return 0;
 fail:
     err_set(err, ERR_NEVER, "could not listen on %s:%s: %m", host_text, port_text);
@@ -173,10 +178,11 @@ static bool is_stale(const struct sockaddr_un *address)
     return stale;
 }
 
-int http_server_listen_unix(struct http_server *server, struct str path,
+int http_server_listen_unix(struct http_server *server, const struct http_unix *where,
                             char name[static HTTP_NAME_SIZE], struct err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct str path = where->path;
     int fd = -1;
 
     if (path.len >= sizeof(address.sun_path))
@@ -188,10 +194,11 @@ int http_server_listen_unix(struct http_server *server, struct str path,
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
         goto fail;
-    /* Whoever may enter the folder and is of our group (the proxy) may connect. */
-    if (chmod(address.sun_path, 0660) < 0 || listen(fd, BACKLOG) < 0)
+    /* Whoever may enter the folder and whom the mode lets in may connect. */
+    if (chown(address.sun_path, where->owner, where->group) < 0 ||
+        chmod(address.sun_path, where->mode) < 0 || listen(fd, BACKLOG) < 0)
         goto fail;
-    add(server, fd, address.sun_path);
+    add(server, fd, where->proxied, address.sun_path);
     name_of(fd, name);
     return 0;
 fail:
@@ -201,9 +208,10 @@ fail:
     return -1;
 }
 
-void http_server_listen_fd(struct http_server *server, int fd, char name[static HTTP_NAME_SIZE])
+void http_server_listen_fd(struct http_server *server, int fd, bool proxied,
+                           char name[static HTTP_NAME_SIZE])
 {
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    add(server, fd, NULL);
+    add(server, fd, proxied, NULL);
     name_of(fd, name);
 }

@@ -181,6 +181,7 @@ struct http_server *http_server_new(const struct http_server_options *options, s
         return NULL;
     }
     server->farewells = farewells_new(server->loop);
+    server->greetings = greetings_new(server);
     server->sweep = loop_timer_new(server->loop, SWEEP_MS, on_sweep, server);
     ev_io_init(&server->ready, on_ready, info->epoll_fd, EV_READ);
     ev_prepare_init(&server->prepare, on_prepare);
@@ -216,6 +217,7 @@ void http_server_free(struct http_server *server)
     ev_prepare_stop(loop_ev(server->loop), &server->prepare);
     ev_timer_stop(loop_ev(server->loop), &server->timeout);
     loop_timer_free(server->sweep);
+    greetings_free(server->greetings);
     /* Stopping the library with suspended connections is undefined. */
     for (struct exchange *exchange = server->first; exchange; exchange = exchange->next)
         if (exchange->state == EXCHANGE_PARKED)

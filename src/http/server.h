@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/str.h"
@@ -67,13 +68,24 @@ void http_server_free(struct http_server *server);
 /* Listens; nothing is accepted before http_server_start(). `host` is numeric. `name` receives the
  * address that was bound, as text. */
 #define HTTP_NAME_SIZE 160
-int http_server_listen_tcp(struct http_server *server, struct str host, uint16_t port,
+/* `proxied`: connections begin with the header of the PROXY protocol. */
+int http_server_listen_tcp(struct http_server *server, struct str host, uint16_t port, bool proxied,
                            char name[static HTTP_NAME_SIZE], struct err *err) MUST_CHECK;
+
+struct http_unix {
+    struct str path;
+    unsigned mode; /* of the file */
+    uid_t owner;   /* (uid_t)-1: the process's */
+    gid_t group;   /* likewise */
+    bool proxied;
+};
+
 /* A stale socket file is replaced. */
-int http_server_listen_unix(struct http_server *server, struct str path,
+int http_server_listen_unix(struct http_server *server, const struct http_unix *where,
                             char name[static HTTP_NAME_SIZE], struct err *err) MUST_CHECK;
 /* Takes a socket that listens already (handed over by the service manager). */
-void http_server_listen_fd(struct http_server *server, int fd, char name[static HTTP_NAME_SIZE]);
+void http_server_listen_fd(struct http_server *server, int fd, bool proxied,
+                           char name[static HTTP_NAME_SIZE]);
 
 void http_server_start(struct http_server *server);
 

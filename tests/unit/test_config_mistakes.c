@@ -105,6 +105,14 @@ static const struct {
      "2: trusted_proxies: \"10.1.0.0/8\" has bits set behind its first 8; write the network's "
      "first "
      "address, or a longer prefix\n"},
+    {GENERAL "listen = 127.0.0.1:80 mode 0660\n",
+     "2: listen: cannot use \"mode\"; behind an address there may be proxy-protocol, and for "
+     "unix:/PATH also mode OCTAL, owner NAME and group NAME\n"},
+    {GENERAL "listen = unix:/run/x mode 0999\n",
+     "2: listen: mode wants an octal number such as 0660\n"},
+    {GENERAL "listen = unix:/run/x group nobody-knows-it\n",
+     "2: listen: there is no group \"nobody-knows-it\" on this system\n"},
+    {GENERAL "listen = unix:/run/x owner\n", "2: listen: there is no user \"\" on this system\n"},
     {GENERAL "listen = 8080\n", "2: listen: \"8080\" has no port; write a numeric address and port "
                                 "such as 127.0.0.1:8080 or [::1]:8080, unix:/PATH, or systemd\n"},
     {GENERAL "listen = localhost:8080\n",

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "config/listen.h"
 #include "config/value.h"
 
 #define S INT64_C(1000)
