@@ -6,6 +6,7 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "ctl/sample.h"
+#include "provider/format.h"
 
 #define MEMBERS_MAX 32
 
@@ -183,9 +184,57 @@ static void put_value(struct buf *out, const struct shape *shape, size_t first, 
         buf_printf(out, "\"%.*s\"", STR_ARG(member->value));
 }
 
+/* ---- as a form ---- */
+
+static void put_encoded(struct buf *out, struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '-' || c == '.' || c == '_';
+
+        if (plain)
+            buf_put_char(out, (char)c);
+        else
+            buf_printf(out, "%%%02X", c);
+    }
+}
+
+/* Fields have no members of their own. */
+static void put_fields(struct buf *out, const struct shape *shape)
+{
+    for (size_t i = 0; i < shape->count; i++) {
+        struct str pointer = shape->members[i].pointer;
+
+        if (token_at(pointer, 1).ptr)
+            continue;
+        if (out->len > 0)
+            buf_put_char(out, '&');
+        put_encoded(out, token_at(pointer, 0));
+        buf_put_char(out, '=');
+        put_encoded(out, shape->members[i].value);
+    }
+}
+
+static void put_field(struct buf *out, const struct shape *shape, struct str name)
+{
+    struct buf json;
+
+    buf_init(&json, BUF_NO_CAP);
+    put_level(&json, shape, 0, 0);
+    put_encoded(out, name);
+    buf_put_char(out, '=');
+    put_encoded(out, buf_str(&json));
+    buf_release(&json);
+}
+
 void sample_shape_body(const struct provider_config *provider, const char *id, struct arena *arena,
                        struct buf *out)
 {
+    struct format format;
+    struct err err;
+    bool form = format_parse(provider->format.text, &format, &err) == 0 && format.form &&
+                format.plain == FORMAT_NONE;
     struct shape shape = {.event = event_place(provider, arena), .arena = arena};
 
     add_source(&shape, provider->event_id.text, str_from(id));
@@ -194,7 +243,12 @@ void sample_shape_body(const struct provider_config *provider, const char *id, s
     add_source(&shape, STR("body:/id"), str_from(id));
     add_source(&shape, STR("body:/type"), STR("sample.created"));
     add_source(&shape, STR("body:/data/note"), STR("sent by inboxctl"));
-    put_level(out, &shape, 0, 0);
+    if (!form)
+        put_level(out, &shape, 0, 0);
+    else if (format.field.ptr)
+        put_field(out, &shape, format.field);
+    else
+        put_fields(out, &shape);
 }
 
 /* ---- as headers ---- */

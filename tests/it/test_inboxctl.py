@@ -156,6 +156,29 @@ def test_send_signs_as_each_provider_does(pg, inboxd):
     assert many.stdout == "25 accepted, 0 refused\n"
 
 
+def test_send_makes_what_the_format_and_split_want(pg, inboxd):
+    plain = {"verify": "none", "on": "sql:t.ok"}
+    daemon = inboxd(
+        providers={
+            "list": {**plain, "split": "body:", "event_id": "body:/id", "event_type": "request:/0/type"},
+            "nested": {
+                **plain,
+                "split": "body:/entry/*/changes",
+                "event_id": "request:/entry/*/id + body:/value/id",
+                "key": "request:/object",
+            },
+            "form": {**plain, "format": "form", "event_id": "body:/Sid"},
+            "field": {**plain, "format": "form:payload", "split": "body:/events", "event_id": "body:/id + body:/n"},
+        }
+    )
+    for provider, text in [("list", "ok 1"), ("nested", "ok 1"), ("form", "ok"), ("field", "ok 1")]:
+        assert daemon.ctl("send", provider).stdout == f"200 stored {text}\n"
+    row = pg.row("select event_id, ordering_key, payload from webhook_inbox where provider = 'nested'")
+    assert row["ordering_key"] == "sample" and set(row["payload"]) == {"value", "id", "type", "data"}
+    body = bytes(pg.value("select body from webhook_inbox where provider = 'form'"))
+    assert body.startswith(b"Sid=") and b"&type=sample.created" in body
+
+
 def test_send_can_be_wrong_on_purpose(inboxd):
     daemon = inboxd()
     bad = daemon.ctl("send", "s", "--bad-signature", check=False)
