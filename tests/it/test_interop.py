@@ -85,6 +85,7 @@ class Provider:
             "verify": self.preset or name,
             "secret": [f"text:{self.public[secret] if self.public else secret}" for secret in secrets],
             "public_url": self.url or None,
+            "reply": "",  # as we answer, not as the sender likes it
             "on": "sql:t.ok",
             **self.keys,
         }
@@ -266,7 +267,7 @@ def senders(shared_cluster, build, tmp_path_factory):
     sections = {name: provider.section(name, provider.secret) for name, provider in PROVIDERS.items()}
     for name, provider in PROVIDERS.items():
         sections[f"{name}-rotating"] = provider.section(name, provider.other_secret, provider.secret)
-    sections["adyen-items"] = {"verify": "adyen", "secret": f"text:{ADYEN_KEY}", "event_id": "sha256", "on": "ignore"}
+    sections["adyen-items"] = {"verify": "adyen", "secret": f"text:{ADYEN_KEY}", "event_id": "sha256", "split": "", "reply": "", "on": "ignore"}
     sdks = Sdks()
     daemon = Inboxd(tmp_path_factory.mktemp("interop"), build, providers=sections, database=pg.conninfo(), workers=0)
     yield Senders(sdks, daemon.start(), pg)

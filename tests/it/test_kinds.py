@@ -139,7 +139,7 @@ URL = "https://hooks.example.com/webhooks/x"
 SENT = {
     "token": {"verify": "token", "signature": "header:Authorization prefix Bearer | query:t", "secret": f"text:{LONG}"},
     "basic": {"verify": "basic", "secret": f"text:user:{LONG}"},
-    "twilio": {"verify": "twilio", "public_url": URL, "secret": f"text:{LONG}"},
+    "twilio": {"verify": "twilio", "public_url": URL, "secret": f"text:{LONG}", "reply": ""},
     "jwt": {
         "verify": "jwt",
         "signature": "header:Authorization prefix Bearer",

@@ -122,13 +122,17 @@ PLAIN = {"event_type": "", "key": "", "split": "", "event_time": "", "reply": ""
 KNOWN_KEYS = {line.split()[2] for line in (ROOT / "docs/inboxd.conf.5").read_text().splitlines() if line.startswith(".It Cm ")}
 
 
+def plain():
+    return {key: value for key, value in PLAIN.items() if key in KNOWN_KEYS}
+
+
 def generic(vector):
-    return KINDS[vector["config"]["kind"]](vector)
+    """Also plain: twilio, adyen and sns are names of presets too."""
+    return {**plain(), **KINDS[vector["config"]["kind"]](vector)}
 
 
 def preset(vector):
-    plain = {key: value for key, value in PLAIN.items() if key in KNOWN_KEYS}
-    return {"verify": PRESETS[vector["provider"], vector["scheme"]], **plain}
+    return {"verify": PRESETS[vector["provider"], vector["scheme"]], **plain()}
 
 
 def has_preset(vector):
