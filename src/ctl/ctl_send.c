@@ -258,6 +258,11 @@ static int send_to(const struct context *context, const struct config *config, c
         for (size_t i = 0; i < config->provider_count; i++)
             fprintf(stderr, " %.*s", STR_ARG(config->providers[i].name));
         fputc('\n', stderr);
+    } else if (sender.config->captures_secret && sender.config->secret_count == 0) {
+        fprintf(stderr,
+                "inboxctl: send: the secret of \"%s\" comes in a handshake and is not in the "
+                "configuration, so nothing can be signed with it\n",
+                name);
     } else if (options->event_path && read_event(options->event_path, &text, &err) < 0) {
         fprintf(stderr, "inboxctl: send: %s\n", err.text);
     } else {

@@ -155,7 +155,7 @@ enum refusal provider_parse(struct provider *provider, const struct request *req
                             struct arena *arena, struct provider_events *events)
 {
     struct reading reading = {.provider = provider, .request = request, .arena = arena};
-    struct str json;
+    struct str json = STR_NONE;
     enum refusal refusal = read_text(provider, request, arena, &json);
     bool splits =
         json.ptr && provider->scope.splits && format_may_split(&provider->format, request);

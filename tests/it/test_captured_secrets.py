@@ -208,6 +208,8 @@ def test_ctl_says_what_it_cannot_do(pg, asana):
     assert asana.ctl("secrets", "show", "7", check=False).returncode == 1
     assert operate(asana, pg, "accept", check=False).returncode == 64
     assert operate(asana, pg, "accept", "x", check=False).returncode == 64
+    done = asana.ctl("send", "asana", check=False)
+    assert done.returncode == 1 and "comes in a handshake" in done.stderr
     hand_over(asana)
     operate(asana, pg, "reject", "1")
     done = operate(asana, pg, "accept", "1", check=False)
