@@ -47,6 +47,18 @@ static size_t key_length(const char *text, char before)
     return len;
 }
 
+/* How long the credentials are at the start of what follows "://": up to an @ in front of the
+ * path. */
+static size_t credentials_length(const char *text)
+{
+    size_t len = 0, end = 0;
+
+    for (; !is_end(text[end]) && text[end] != '/'; end++)
+        if (text[end] == '@')
+            len = end;
+    return len;
+}
+
 static size_t beginning_length(const char *text)
 {
     if (strncmp(text, "text:SECRET", 11) == 0) /* as our own messages write it */
@@ -63,9 +75,12 @@ void conceal(char *text)
     char before = ' ';
 
     while (*text) {
-        size_t kept = beginning_length(text), hidden = 0;
+        bool url = strncmp(text, "://", 3) == 0;
+        size_t kept = url ? 3 : beginning_length(text), hidden = 0;
 
-        if (kept)
+        if (url)
+            hidden = credentials_length(text + kept);
+        else if (kept)
             while (!is_end(text[kept + hidden]))
                 hidden++;
         else

@@ -4,8 +4,8 @@
 #define CONFIG_CONCEAL_H
 
 /* Replaces, in place, whatever looks like key material by "...": what follows a known beginning of
- * keys (whsec_, text:), and long runs that mix digits with letters as base64 and hexadecimal do.
- * Paths and ordinary words stay. */
+ * keys (whsec_, text:), and long runs that mix digits with letters as base64 and hexadecimal do,
+ * and credentials in a URL. Paths and ordinary words stay. */
 void conceal(char *text);
 
 #endif

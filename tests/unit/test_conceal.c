@@ -24,6 +24,9 @@ static const struct {
     {"bnVsbC1zZXBhcmF0ZWQtMQ==", "..."},
     {"key=0123456789abcdef", "key=..."},
     {"cut \"k0k0k0k0k0k0k0k0k0k0...\"", "cut \"...\""},
+    {"\"https://user:pass@host/p@q?x\" is not", "\"https://...@host/p@q?x\" is not"},
+    {"https://host/a@b", "https://host/a@b"},
+    {"https://user@", "https://...@"},
     /* Long words, paths, addresses, functions. */
     {"X-Hub-Signature-256 header:X-Shopify-Hmac-Sha256",
      "X-Hub-Signature-256 header:X-Shopify-Hmac-Sha256"},
