@@ -239,7 +239,7 @@ def test_without_a_database_the_answer_is_as_quick_and_the_copy_waits(own_pg, cl
     assert own_pg.value("select max(received_at) < now() from quarantine")
 
 
-def test_a_database_that_hangs_delays_no_answer_and_memory_is_bounded(pg, inboxd):
+def test_a_database_that_hangs_delays_no_answer_and_memory_is_bounded(pg, inboxd, build):
     daemon = inboxd(providers={"h": {"quarantine_max": "1000 64M 100000"}})
     daemon.post("h", "{}", WRONG, sign=False)
     wait_kept(pg, 1)
@@ -248,7 +248,8 @@ def test_a_database_that_hangs_delays_no_answer_and_memory_is_bounded(pg, inboxd
     before = daemon.memory()
     answers = daemon.post_many("h", [b"x" * 200000] * 400, threads=4, sign=False)
     assert {answer.text for answer in answers} == {"missing signature"}
-    assert daemon.memory() - before < 60 << 20
+    if build in ("dev", "release"):  # the sanitizers keep freed memory
+        assert daemon.memory() - before < 60 << 20
     blocker.rollback()
     pg.wait_until("select sum(quarantined + quarantine_dropped) from throughput", equals=401, timeout=60)
     assert 40 < pg.value("select count(*) from quarantine") < 120
@@ -374,7 +375,8 @@ def test_a_secret_that_a_handshake_brought_counts_as_todays(pg, inboxd):
     secret, body = "b537207f20cbfa02357cf448134da559", b'{"id":"e1"}'
     daemon = inboxd(providers={"p": keys}, capture_key=f"text:{'00ff' * 16}")
     assert daemon.post("p", b"{}", {"X-Hook-Secret": secret}, sign=False).result == "handshake"
-    assert daemon.post("p", body, sign.hmac_headers(body, secret, "X-Hook-Signature"), sign=False).text == "bad signature"
+    # 503 until the daemon knows what is accepted: nothing.
+    wait_until(lambda: daemon.post("p", body, sign.hmac_headers(body, secret, "X-Hook-Signature"), sign=False).text == "bad signature")
     wait_kept(pg, 1)
     number = pg.value("select id from quarantine")
     assert release(pg, daemon, number, code=1) == [f"{number}: refused: bad signature"]
