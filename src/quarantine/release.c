@@ -211,10 +211,13 @@ static void sum_up(const struct store_group *group, struct verdict *verdict)
         stored++;
     }
     verdict->outcome = stored > 0 ? "stored" : "duplicate";
-    if (stored > 0)
+    if (stored == group->count)
+        snprintf(verdict->text, sizeof(verdict->text), "stored all %zu events, the first is %lld",
+                 stored, (long long)verdict->event);
+    else if (stored > 0)
         snprintf(verdict->text, sizeof(verdict->text),
-                 "stored %zu events, the first is %lld; %zu were duplicates", stored,
-                 (long long)verdict->event, group->count - stored);
+                 "stored %zu of %zu events, the first is %lld; the others were duplicates", stored,
+                 group->count, (long long)verdict->event);
     else
         snprintf(verdict->text, sizeof(verdict->text), "all %zu events were duplicates",
                  group->count);

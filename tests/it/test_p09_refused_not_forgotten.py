@@ -397,6 +397,25 @@ def test_a_handshake_is_not_released_as_an_event(pg, inboxd):
     assert pg.value("select count(*) from ledger") == 0
 
 
+def test_a_request_of_several_events_is_released_whole(pg, inboxd):
+    daemon = inboxd(providers={"h": {**MISTAKEN["h"], "split": "body:"}})
+    for body in (b'[{"id":"e1"},{"id":"e2"}]', b'[{"id":"e2"},{"id":"e3"}]', b'[{"id":"e1"},{"id":"e3"}]', b'[{"id":"e4"},{}]'):
+        assert daemon.post("h", body, sign.hmac_headers(body), sign=False).text == "bad signature"
+    wait_kept(pg, 4)
+    daemon.reconfigure(MENDED)
+    daemon.reload()
+    lines = release(pg, daemon, "--provider", "h", "--all", code=1)
+    assert [line.split(": ", 1)[1] for line in lines] == [
+        "stored all 2 events, the first is 1",
+        f"stored 1 of 2 events, the first is {pg.value('select max(id) from ledger')}; the others were duplicates",
+        "all 2 events were duplicates", "refused: missing event id",
+    ]  # fmt: skip
+    wait_done(pg)
+    assert sorted(pg.column("select event_id from t.effect")) == ["e1", "e2", "e3"]
+    assert pg.value("select count(*) from quarantine where body is null") == 0
+    assert pg.value("select count(*) from quarantine where reason = 'different duplicate'") == 0
+
+
 def test_two_daemons_and_two_operators_release_once(pg, inboxd):
     daemon = inboxd(providers=MISTAKEN)
     bodies = [f'{{"id":"e{n}"}}'.encode() for n in range(40)]
