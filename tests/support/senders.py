@@ -772,6 +772,13 @@ SENDERS = {
         answer="<Response/>",
         again="<Response/>",
     ),
+    "cloudevents": Sender(
+        {"specversion": "1.0", "type": "com.example.created", "source": "/shop", "id": "A234", "subject": "order-1", "data": {"n": 1}},
+        shown("Authorization", f"Bearer {SECRET}"),
+        ("/shop:A234", "com.example.created", "/shop:order-1"),
+        content_type="application/cloudevents+json",
+        covered=False,
+    ),
     "basic": Sender(
         {"id": "n1", "type": "note.created"},
         basic,
