@@ -16,7 +16,8 @@ struct provider {
     struct verify_scheme *scheme;         /* NULL: verify = none */
     struct handshakes *handshakes;
     size_t matched;      /* which secret verified last; secret_count: none */
-    int64_t *uses;       /* one a secret: requests that it verified */
+    int64_t *uses;       /* one a secret: requests that it verified; at least one, for the secret
+                            that a handshake hands over */
     struct arena *arena; /* sources and pointers */
     struct format format;
     bool signs_inflated; /* signatures are over what a packed body holds */

@@ -348,7 +348,7 @@ enum refusal provider_judge(struct provider *provider, const struct request *req
 {
     switch (verify_request(provider->scheme, request, &provider->matched)) {
     case VERIFY_VALID:
-        if (provider->matched < provider->config->secret_count)
+        if (provider->matched <= provider->config->secret_count) /* as long is `uses` */
             provider->uses[provider->matched]++;
         *verified = true;
         return REFUSAL_NONE;

@@ -67,7 +67,8 @@ enum refusal provider_parse(struct provider *provider, const struct request *req
 void provider_explain(struct provider *provider, const struct request *request, verify_tell *tell,
                       void *argument);
 
-/* How often the provider's n-th secret has verified a request since the last call. */
+/* How often the provider's n-th secret has verified a request since the last call. Where the
+ * section names none, secret 0 is what a handshake has handed over. */
 int64_t provider_take_uses(struct provider *provider, size_t secret);
 
 /* Signs `body` as the provider itself would, for `inboxctl send`: appends the headers to be sent.

@@ -5,6 +5,7 @@ import json
 
 from support import sign
 from support.daemon import ctl_json
+from support.wait import wait_until
 
 numbers = itertools.count()
 OLD, NEW = "the-old-secret-of-acme-01", "the-new-secret-of-acme-02"
@@ -91,3 +92,15 @@ def test_status_says_which_secret_nobody_uses(pg, inboxd, tmp_path):
     # Where the other one is not used either, the provider is quiet, and nothing is to be taken away.
     pg.execute("update secret_use_store set last_used_at = now() - interval '8 days'")
     assert pg.value("select count(*) from secret_use where retire") == 0
+
+
+def test_a_secret_that_was_handed_over_is_counted_too(pg, inboxd):
+    asana = {"verify": "hmac-sha256", "signed": "{body}", "signature": "header:X-Sig hex", "handshake": "header-echo", "event_id": "body:/id", "on": "ignore"}
+    daemon = inboxd(providers={"asana": asana}, capture_key="text:" + "00" * 32)
+    assert daemon.post("asana", b"{}", {"X-Hook-Secret": NEW}, sign=False).status == 200
+    daemon.ctl("--database", pg.conninfo("postgres"), "secrets", "accept", "1")
+    body = b'{"id":"first"}'
+    wait_until(lambda: daemon.post("asana", body, sign.hmac_headers(body, NEW), sign=False).status == 200)
+    post(daemon, NEW, 2, "asana")
+    daemon.terminate()
+    assert uses(pg, "asana") == {"handshake": (1, 3)}
