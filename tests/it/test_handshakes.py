@@ -1,6 +1,7 @@
 """Handshakes: how providers prove an endpoint (docs/handshakes.md); field reports A21 and A22."""
 
 import json
+import time
 
 import pytest
 from support import sign
@@ -199,3 +200,54 @@ def test_cloudevents_options(pg, inboxd):
             assert (answer.status, answer.headers["allow"]) == (405, "OPTIONS, POST")
             assert "webhook-allowed-origin" not in answer.headers
         nothing_stored(pg)
+
+
+# By preset --------------------------------------------------------------------------------------------
+
+SECRET = "zoom_secret_token_example"  # of them all
+PRESETS = ["dropbox", "intercom", "meta", "microsoft-graph", "monday", "slack", "trello", "whatsapp", "woocommerce", "x", "zoom"]
+URL = "https://hooks.example.test/webhooks"
+
+
+@pytest.fixture
+def presets(inboxd):
+    def section(name):
+        more = {"handshake_token": "text:verify-me"} if name in ("meta", "whatsapp") else {}
+        if name in ("trello", "monday"):
+            more["public_url"] = f"{URL}/{name}"
+        return {"verify": name, "secret": f"text:{SECRET}", "on": "sql:t.ok", **more}
+
+    return inboxd(providers={name: section(name) for name in PRESETS})
+
+
+def test_presets_answer_what_their_providers_ask(pg, presets):
+    def ask(method, target, body=b"", headers=None):
+        with presets.client() as client:
+            answer = shook(client.request(method, f"/webhooks/{target}", body, headers))
+            return answer.headers["content-type"] if answer.body else None, answer.body
+
+    assert ask("GET", "dropbox?challenge=c1") == ("text/plain", b"c1")
+    assert ask("HEAD", "intercom") == (None, b"")
+    assert ask("HEAD", "trello") == (None, b"")
+    hub = "hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=verify-me"
+    assert ask("GET", f"meta?{hub}") == ("text/plain", b"1158201444")
+    assert ask("GET", f"whatsapp?{hub}") == ("text/plain", b"1158201444")
+    assert ask("POST", "microsoft-graph?validationToken=Validation%3A+1") == ("text/plain", b"Validation: 1")
+    assert ask("POST", "monday", b'{"challenge":"c2"}') == ("application/json", b'{"challenge":"c2"}')
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert ask("POST", "woocommerce", b"webhook_id=7", form) == ("text/plain", b"ok\n")
+    content_type, body = ask("GET", "x?crc_token=c3")
+    assert content_type == "application/json" and json.loads(body)["response_token"].startswith("sha256=")
+
+    def ask_signed(target, prefix, time_name, signature_name, body):
+        now = str(int(time.time()))
+        signature = f"v0={sign.sig(prefix + now.encode() + b':' + body, SECRET)}"
+        return ask("POST", target, body, {time_name: now, signature_name: signature})
+
+    challenge = b'{"type":"url_verification","challenge":"c4","token":"t"}'
+    headers = ("X-Slack-Request-Timestamp", "X-Slack-Signature")
+    assert ask_signed("slack", b"v0:", *headers, challenge) == ("text/plain", b"c4")
+    validation = b'{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"}}'
+    _, body = ask_signed("zoom", b"v0:", "x-zm-request-timestamp", "x-zm-signature", validation)
+    assert json.loads(body)["encryptedToken"] == "ab6193e5fc2172ba4a29511700f0cbf2aeabefa44064ef9bf89732e27aa58708"
+    nothing_stored(pg)
