@@ -1,5 +1,5 @@
-/* Signatures of senders that have the private key. A check costs some hundred times what a digest
- * does, so that what a stranger may have checked is bounded: so many signatures of the right
+/* Signatures of senders that have the private key. A check costs ten to a hundred times what a
+ * digest does, so that what a stranger may have checked is bounded: so many signatures of the right
  * length, each with every key. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 """Every preset against requests that its sender signed well, but at another time or with another secret than ours."""
 
 import base64
+import json
 import re
 import subprocess
 import time
@@ -12,6 +13,7 @@ from support.senders import BASE64_SECRET, HEX_SECRET, PAIR, SECRET, SENDERS, WH
 
 WEEK = 8 * 86400  # longer than any window may be
 OTHER_BYTES = b"thirty-two-bytes-of-another-key!"
+EC = ("-algorithm", "ec", "-pkeyopt", "ec_paramgen_curve:P-256")
 OTHERS = {
     SECRET: "another-secret-of-the-presets-02",
     HEX_SECRET: OTHER_BYTES.hex(),
@@ -37,12 +39,16 @@ def other(secret):
     if secret.startswith("-----BEGIN CERTIFICATE"):
         words = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=other", "-keyout", "/dev/null")
         return openssl(*words).decode()
+    if secret.startswith("{"):
+        point = public(*EC)[-64:]
+        halves = {"x": point[:32], "y": point[32:]}
+        return json.dumps({**json.loads(secret), **{name: base64.urlsafe_b64encode(half).decode().rstrip("=") for name, half in halves.items()}})
     raw = public("-algorithm", "ed25519")[-32:]
     if len(secret) == len(raw.hex()) and set(secret) <= set("0123456789abcdef"):
         return raw.hex()
     prefix = "whpk_" if secret.startswith("whpk_") else ""
     if len(base64.b64decode(secret.removeprefix(prefix))) != len(raw):
-        raw = public("-algorithm", "ec", "-pkeyopt", "ec_paramgen_curve:P-256")
+        raw = public(*EC)
     return prefix + base64.b64encode(raw).decode()
 
 
