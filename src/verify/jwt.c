@@ -216,6 +216,7 @@ static void explain_token(const struct jwt_scheme *scheme, struct str text,
     explain_algorithm(scheme, token.header, arena, teller);
     scheme_tell(teller, "claims", "they %s, whatever the signature",
                 verdicts[jwt_claims_judge(&scheme->claims, token.claims, request, arena)]);
+    jwt_claims_explain(&scheme->claims, token.claims, request, arena, teller);
     scheme_tell(teller, "signed", "the claims%s",
                 jwt_claims_cover_body(&scheme->claims) ? ", and by them the body"
                                                        : ", and nothing of the body");

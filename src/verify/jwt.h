@@ -105,6 +105,11 @@ bool jwt_claims_cover_body(const struct jwt_claims *claims);
 enum verify_result jwt_claims_judge(const struct jwt_claims *claims, struct str document,
                                     const struct request *request, struct arena *arena);
 
+/* Each claim that does not hold, and each time. */
+void jwt_claims_explain(const struct jwt_claims *claims, struct str document,
+                        const struct request *request, struct arena *arena,
+                        const struct scheme_teller *teller);
+
 /* The claims that a sender would write at `now_us`. */
 void jwt_claims_write(const struct jwt_claims *claims, const struct request *request,
                       int64_t now_us, struct arena *arena, struct buf *out);

@@ -388,6 +388,75 @@ enum verify_result jwt_claims_judge(const struct jwt_claims *claims, struct str 
     return judge_times(&judge);
 }
 
+/* ---- for people ---- */
+
+static const char *wanted(enum claim_rule rule)
+{
+    static const char *const texts[] = {
+        [CLAIM_THERE] = "set",
+        [CLAIM_TEXT] = "what `claims` says",
+        [CLAIM_URL] = "public_url with the query",
+        [CLAIM_URL_SHA256] = "the SHA-256 of public_url with the query",
+        [CLAIM_BODY_SHA256] = "the SHA-256 of the body",
+    };
+
+    return texts[rule];
+}
+
+static void explain_claim(const struct judge *judge, const struct claim *claim,
+                          const struct scheme_teller *teller)
+{
+    bool there = judge->values[claim->path].kind != JSON_KIND_ABSENT;
+
+    if (claim_holds(judge, claim))
+        return;
+    if (there && claim->with_body && judge->request->body.len == 0)
+        scheme_tell(teller, "claims", "%.*s is there, but there is no body", STR_ARG(claim->name));
+    else
+        scheme_tell(teller, "claims", "%.*s is not %s%s", STR_ARG(claim->name),
+                    there ? "" : "there, and has to be ", wanted(claim->rule));
+}
+
+static void explain_time(const struct judge *judge, struct str name, size_t path,
+                         enum time_unit unit, const struct scheme_teller *teller)
+{
+    const struct json_value *value = &judge->values[path];
+    int64_t us = 0, off;
+
+    if (read_time(value, unit, &us) != TIME_READ) {
+        scheme_tell(teller, "claims", "%.*s is %s", STR_ARG(name),
+                    value->kind == JSON_KIND_ABSENT ? "not there, and has to be a time"
+                                                    : "no time that can be read");
+        return;
+    }
+    off = (us - now_in(unit, judge->request)) / 1000000;
+    scheme_tell(teller, "claims", "%.*s is %lld s %s now", STR_ARG(name),
+                (long long)(off < 0 ? -off : off), off < 0 ? "before" : "after");
+}
+
+void jwt_claims_explain(const struct jwt_claims *claims, struct str document,
+                        const struct request *request, struct arena *arena,
+                        const struct scheme_teller *teller)
+{
+    struct json_value values[JSON_PATHS_MAX];
+    struct judge judge = {claims, request, values, arena};
+    struct json_scan scan;
+
+    if (!json_scan(document, claims->paths, JWT_DEPTH, &scan, values) ||
+        scan.value.kind != JSON_KIND_OBJECT) {
+        scheme_tell(teller, "claims", "they are no JSON object");
+        return;
+    }
+    for (size_t i = 0; i < claims->count; i++)
+        explain_claim(&judge, &claims->items[i], teller);
+    if (values[claims->expires].kind != JSON_KIND_ABSENT)
+        explain_time(&judge, STR("exp"), claims->expires, TIME_S, teller);
+    if (values[claims->not_before].kind != JSON_KIND_ABSENT)
+        explain_time(&judge, STR("nbf"), claims->not_before, TIME_S, teller);
+    if (claims->timed)
+        explain_time(&judge, claims->time_name, claims->time, claims->unit, teller);
+}
+
 /* ---- the sender's side ---- */
 
 #define LIFE_S 300 /* how long what is sent is valid */

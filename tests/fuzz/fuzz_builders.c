@@ -125,6 +125,13 @@ static void sign_and_check(struct verify_scheme *scheme, struct request request)
     arena_free(arena);
 }
 
+static void tell(void *argument, const char *step, const char *text)
+{
+    (void)argument;
+    if (!step[0] || !text[0])
+        abort();
+}
+
 static void try_certificates(struct str text)
 {
     struct verify_spec spec = {.algorithm = STR("sns"), .secrets = &text, .secret_count = 1};
@@ -159,6 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (result != VERIFY_BAD && result != VERIFY_MISSING)
             abort();
+        verify_explain(schemes[i], &request, tell, NULL);
         sign_and_check(schemes[i], request);
     }
     try_certificates(fields[2]);

@@ -424,14 +424,22 @@ def test_a_jwt_step_by_step(verify):
     code, lines = post({"iss": "acme", "sha256": digest, "exp": NOW + 5})
     assert code == VALID
     assert said(lines, "signature")[1:] == ["the token's algorithm is HS256, which is allowed"]
-    assert said(lines, "claims") == ["they are as they have to be, whatever the signature"]
+    assert said(lines, "claims") == ["they are as they have to be, whatever the signature", "exp is 5 s after now"]
     assert said(lines, "signed") == ["the claims, and by them the body"]
     _, lines = post({"iss": "acme", "sha256": digest}, alg="none")
     assert said(lines, "signature")[1:] == ["the token's algorithm is none, which is not allowed"]
-    _, lines = post({"iss": "other", "sha256": digest})
-    assert said(lines, "claims") == ["they are not what they have to be, or not all there, whatever the signature"]
+    _, lines = post({"iss": "other"})
+    assert said(lines, "claims") == [
+        "they are not what they have to be, or not all there, whatever the signature",
+        "iss is not what `claims` says",
+        "sha256 is not there, and has to be the SHA-256 of the body",
+    ]
+    _, lines = post(["iss"])
+    assert said(lines, "claims")[1:] == ["they are no JSON object"]
     code, lines = post({"iss": "acme", "sha256": digest, "exp": NOW - 5})
-    assert (code, said(lines, "claims")) == (REFUSED, ["they are over, or have not begun, whatever the signature"])
+    assert (code, said(lines, "claims")) == (REFUSED, ["they are over, or have not begun, whatever the signature", "exp is 5 s before now"])
+    _, lines = post({"iss": "acme", "sha256": digest, "exp": "soon", "nbf": NOW + 1})
+    assert said(lines, "claims")[1:] == ["exp is no time that can be read", "nbf is 1 s after now"]
     _, lines = verify("k", headers={"Authorization": "Bearer no-token-at-all"})
     assert said(lines, "signature")[1:] == ["that is no JSON Web Token: HEADER.CLAIMS.SIGNATURE"]
 
