@@ -34,6 +34,7 @@ EC_PRIVATE_OTHER = (
 BAD, STALE = (401, "bad-signature"), (401, "stale-timestamp")
 ED25519_ORDER = 2**252 + 27742317777372353535851937790883648493
 
+
 def spki(pkcs8):
     """The public key of a P-256 private key: the point at the end of the one, behind the fixed head of the other."""
     head = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200")
