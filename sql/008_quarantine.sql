@@ -48,7 +48,9 @@ alter table inboxd.counters
     add column quarantine_dropped bigint not null default 0;  -- that were not, for want of room
 
 -- Drops what is beyond the bounds of a provider, the newest of the noisiest source first: of all sources that fit in, each has
--- as much as the others or all that it sent. What is about to be released stays. Returns how many rows went.
+-- as much as the others or all that it sent. What nobody has wanted for three days gives way to what is younger (else a slow
+-- drizzle from many sources would take all the room for good), and both to what can be done without: what was released, and
+-- different duplicates. What is about to be released stays. Returns how many rows went.
 create function inboxd.trim_quarantine(provider text, max_rows int, max_bytes bigint) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -57,14 +59,17 @@ begin
     -- Two daemons at once would each see its own rows only.
     perform pg_advisory_xact_lock(1768841849, hashtext(provider));
     with ranked as materialized (
-        select q.id, q.bytes, row_number() over w as nth, sum(q.bytes) over w as upto
-          from inboxd.quarantine_store q
-         where q.provider = trim_quarantine.provider
-        window w as (partition by inboxd.quarantine_source(q.source_ip) order by q.id)
+        select c.id, c.bytes, c.class, row_number() over w as nth, sum(c.bytes) over w as upto
+          from (select q.id, q.bytes, q.source_ip,
+                       case when q.outcome in ('stored', 'duplicate') or q.reason = 'different duplicate' then 2
+                            when q.received_at < now() - interval '3 days' then 1 else 0 end as class
+                  from inboxd.quarantine_store q
+                 where q.provider = trim_quarantine.provider) c
+        window w as (partition by c.class, inboxd.quarantine_source(c.source_ip) order by c.id)
     ), by_rows as materialized (
-        select r.id, r.bytes, r.upto, row_number() over (order by r.nth, r.id) as place from ranked r
+        select r.*, row_number() over (order by r.class, r.nth, r.id) as place from ranked r
     ), by_bytes as materialized (
-        select r.id, sum(r.bytes) over (order by r.upto, r.id) as total from by_rows r where r.place <= max_rows
+        select r.id, sum(r.bytes) over (order by r.class, r.upto, r.id) as total from by_rows r where r.place <= max_rows
     ), beyond as materialized (
         select r.id from by_rows r where r.place > max_rows
         union all

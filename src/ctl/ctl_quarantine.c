@@ -22,9 +22,14 @@ static const char list_sql[] =
     "  from inboxd.quarantine where " QUARANTINE_FILTER " order by id desc limit $4";
 
 static const char list_json_sql[] =
-    "select (to_jsonb(q) - 'body' - 'headers' || jsonb_build_object('body_sha256', "
-    "encode(body_sha256, 'hex')))::text"
-    "  from inboxd.quarantine q where " QUARANTINE_FILTER " order by id desc limit $4";
+    "select jsonb_build_object('id', id, 'provider', provider, 'received_at', received_at, "
+    "'reason', "
+    "reason,"
+    "   'source_ip', source_ip, 'method', method, 'target', target, 'bytes', bytes,"
+    "   'body_sha256', encode(body_sha256, 'hex'), 'state', state, 'released_at', released_at,"
+    "   'released_by', released_by, 'unverified', unverified, 'result', result,"
+    "   'settled_at', settled_at, 'event', event)::text"
+    "  from inboxd.quarantine where " QUARANTINE_FILTER " order by id desc limit $4";
 
 void quarantine_put_filter(struct db_args *args, const struct quarantine_filter *filter)
 {

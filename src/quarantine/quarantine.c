@@ -43,6 +43,7 @@ struct quarantine {
     struct keep *keep;
     struct release *release;
     int64_t write_at_us, count_at_us, release_at_us, logged_us;
+    int64_t unsaid, said_us; /* dropped requests that are not in the log yet */
 
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
@@ -224,19 +225,23 @@ static size_t take_dropped(struct quarantine *quarantine, struct db_args *args, 
     return rows;
 }
 
-/* What cannot be written is in the log. */
+/* What cannot be written is in the log, which has a line a minute. */
 static void write_dropped(struct quarantine *quarantine)
 {
     struct db_args *args = db_args_new();
     int64_t sum = 0;
 
     if (take_dropped(quarantine, args, &sum) > 0) {
-        log_event(LOG_WARN, "refused requests were not kept, for want of room",
-                  F_NUM("count", sum));
+        quarantine->unsaid += sum;
         if (db_connect(quarantine->db, NULL) == 0)
             (void)!db_run(quarantine->db, db_query("quarantine_dropped"), args, NULL, NULL);
     }
     db_args_free(args);
+    if (quarantine->unsaid > 0 && log_may_repeat(&quarantine->said_us, LOG_INTERVAL_US)) {
+        log_event(LOG_WARN, "refused requests were not kept, for want of room",
+                  F_NUM("count", quarantine->unsaid));
+        quarantine->unsaid = 0;
+    }
 }
 
 /* ---- releasing ---- */
@@ -319,6 +324,7 @@ static void say_goodbye(struct quarantine *quarantine)
     while (db_connected(quarantine->db) && !is_empty(quarantine) && failures < 2 &&
            clock_mono_us() < until)
         failures += write_batch(quarantine) < 0;
+    quarantine->said_us = 0;
     if (db_connected(quarantine->db))
         write_dropped(quarantine);
 }

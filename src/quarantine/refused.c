@@ -84,12 +84,25 @@ static void conceal_value(struct draft *draft, struct str value)
     buf_put(&draft->target, REDACTED, sizeof(REDACTED) - 1);
 }
 
+/* Names are compared as they are decoded: "to%6Ben" is one too. */
+static bool is_credential(const struct draft *draft, struct str name)
+{
+    char *decoded = mem_alloc(name.len + 1);
+    ssize_t len = codec_percent_decode(name, decoded);
+    bool found =
+        conceal_parameter(draft->provider, name) ||
+        (len >= 0 && conceal_parameter(draft->provider, (struct str){decoded, (size_t)len}));
+
+    free(decoded);
+    return found;
+}
+
 static void put_parameter(struct draft *draft, struct str pair)
 {
     const char *equals = memchr(pair.ptr, '=', pair.len);
     struct str name = {pair.ptr, equals ? (size_t)(equals - pair.ptr) : pair.len};
 
-    if (!equals || !conceal_parameter(draft->provider, name)) {
+    if (!equals || !is_credential(draft, name)) {
         put_target(draft, pair);
         return;
     }

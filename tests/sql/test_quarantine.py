@@ -52,6 +52,21 @@ def test_a_source_is_an_ipv4_address_or_an_ipv6_64(pg):
     assert sorted(bytes(body) for body in kept) == [b"v", b"x", b"x", b"y", b"z"]
 
 
+def test_what_is_old_or_can_be_done_without_gives_way(pg):
+    put(pg, *[(f"192.0.2.{n}", b"%d" % n) for n in range(1, 9)])
+    pg.execute("update quarantine_store set received_at = now() - interval '4 days' where id in (1, 2)")
+    pg.execute("update quarantine_store set reason = 'different duplicate' where id in (3, 4)")
+    pg.execute("update quarantine_store set released_at = now(), outcome = 'stored' where id = 5")
+    left = []
+    for rows in (7, 6, 5, 4, 3, 2):
+        pg.value("select trim_quarantine('h', %s, 1000)", rows)
+        left.append("".join(str(i) for i in pg.column("select id from quarantine order by id")))
+    assert left == ["1234678", "123678", "12678", "1678", "678", "67"]
+    put(pg, ("192.0.2.9", b"9"))
+    assert pg.value("select trim_quarantine('h', 3, 2)") == 1
+    assert pg.column("select id from quarantine order by id") == [6, 7]
+
+
 def test_bounds_are_a_providers_own_and_spare_what_is_being_released(pg):
     put(pg, *[("192.0.2.1", b"%d" % n) for n in range(5)])
     put(pg, ("192.0.2.1", b"other"), provider="g")
