@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "inbox/answers.h"
 #include "inbox/aside.h"
 #include "inbox/store.h"
 
@@ -92,182 +93,6 @@ bool committer_idle(const struct committer *c)
     return aside_count(c->aside) == 0;
 }
 
-/* ---- answers ---- */
-
-static void push(struct store_item **list, struct store_item *item, enum store_result result)
-{
-    item->result = result;
-    if (result != STORE_STORED)
-        item->id = 0;
-    item->next = *list;
-    *list = item;
-}
-
-static void push_repeats(struct store_item **list, struct batch_row *row, enum store_result result)
-{
-    struct store_item *next;
-
-    for (struct store_item *item = row->repeats; item; item = next) {
-        next = item->next;
-        push(list, item, result);
-    }
-}
-
-static void push_group(struct store_item **list, struct store_group *group,
-                       enum store_result result)
-{
-    for (size_t i = 0; i < group->count; i++)
-        push(list, &group->items[i], result);
-}
-
-/* Answers rows that are not stored. */
-static void refuse(struct committer *c, struct batch_row *rows, size_t n)
-{
-    struct store_item *list = NULL;
-
-    for (size_t i = 0; i < n; i++) {
-        if (!rows[i].item)
-            continue;
-        if (rows[i].group) {
-            push_group(&list, rows[i].item->group, STORE_UNAVAILABLE);
-        } else {
-            push(&list, rows[i].item, STORE_UNAVAILABLE);
-            push_repeats(&list, &rows[i], STORE_UNAVAILABLE);
-        }
-        rows[i].item = NULL;
-    }
-    if (list)
-        c->options.answer(c->options.argument, list);
-}
-
-/* Tells what was stored, once a provider and class; the rows are sorted by provider. After a lost
- * connection a "duplicate" may be what that session committed; nobody knows from when. */
-static void tell_stored(struct committer *c, const struct batch_row *rows, size_t n,
-                        bool after_loss)
-{
-    bool told[WORK_PULL + 1] = {false};
-
-    for (size_t i = 0; i < n; i++) {
-        const struct store_item *item = rows[i].item;
-        enum work_class class = item->event.class;
-
-        if (i > 0 && !str_equal(rows[i - 1].item->event.provider, item->event.provider))
-            memset(told, 0, sizeof(told));
-        if (told[class] || (item->result != STORE_STORED && !after_loss))
-            continue;
-        c->options.stored(c->options.argument, item->event.provider, class,
-                          after_loss ? INT64_MIN : item->run_at);
-        told[class] = true;
-    }
-}
-
-/* What is kept of a duplicate whose bytes may be others than the first delivery's. */
-static const struct event *copy_event(struct arena *arena, const struct event *event)
-{
-    struct event *copy = arena_alloc(arena, sizeof(*copy));
-
-    copy->provider = arena_copy(arena, event->provider);
-    copy->id = arena_copy(arena, event->id);
-    copy->headers = arena_copy(arena, event->headers);
-    copy->body = arena_copy(arena, event->body);
-    copy->source_ip = arena_copy(arena, event->source_ip);
-    return copy;
-}
-
-/* A repeat has the same bytes as what it repeats, or may have others. */
-static bool may_differ(const struct batch_row *row, const struct store_item *item)
-{
-    if (item != row->item &&
-        memcmp(item->event.body_sha256, row->item->event.body_sha256, EVENT_SHA256_SIZE) != 0)
-        return true;
-    return row->item->result == STORE_DUPLICATE && !row->item->same;
-}
-
-static void remember(const struct committer *c, struct arena *arena, struct duplicate *duplicate,
-                     const struct batch_row *row, const struct store_item *item)
-{
-    const struct event *event = &item->event;
-
-    duplicate->provider = arena_copy(arena, event->provider);
-    duplicate->id = arena_copy(arena, event->id);
-    duplicate->folded = item != row->item;
-    memcpy(duplicate->body_sha256, event->body_sha256, EVENT_SHA256_SIZE);
-    if (c->options.different && may_differ(row, item))
-        duplicate->copy = copy_event(arena, event);
-}
-
-static size_t count_duplicates(const struct batch_row *rows, size_t n)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        count += rows[i].item->result == STORE_DUPLICATE;
-        for (const struct store_item *item = rows[i].repeats; item; item = item->next)
-            count++;
-    }
-    return count;
-}
-
-static struct duplicate *copy_duplicates(const struct committer *c, const struct batch_row *rows,
-                                         size_t n, size_t count, struct arena *arena)
-{
-    struct duplicate *duplicates = arena_alloc(arena, count * sizeof(*duplicates));
-    size_t at = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].item->result == STORE_DUPLICATE)
-            remember(c, arena, &duplicates[at++], &rows[i], rows[i].item);
-        for (const struct store_item *item = rows[i].repeats; item; item = item->next)
-            remember(c, arena, &duplicates[at++], &rows[i], item);
-    }
-    return duplicates;
-}
-
-static void check_duplicates(struct committer *c, struct duplicate *duplicates, size_t n)
-{
-    static _Thread_local int64_t last_differing, last_dead;
-    struct duplicate_finds finds = store_check_duplicates(c->store, duplicates, n);
-    const struct duplicate *one = finds.one_differing;
-
-    if (one && log_may_repeat(&last_differing, LOG_INTERVAL_US))
-        log_event(LOG_WARN, "duplicate with other content than the first delivery",
-                  F_STR("provider", one->provider), F_STR("event_id", one->id),
-                  F_NUM("differing", finds.differing));
-    one = finds.one_dead;
-    if (one && log_may_repeat(&last_dead, LOG_INTERVAL_US))
-        log_event(LOG_WARN, "a dead event was sent again, which runs nothing; replay it by its id",
-                  F_STR("provider", one->provider), F_STR("event_id", one->id),
-                  F_NUM("id", finds.dead_id), F_NUM("redelivered", finds.dead));
-    for (size_t i = 0; i < n; i++)
-        if (duplicates[i].copy && duplicates[i].differs_from)
-            c->options.different(c->options.argument, duplicates[i].copy,
-                                 duplicates[i].differs_from);
-}
-
-/* Rows that are committed: wakes workers, answers, then looks at the duplicates. */
-static void finish(struct committer *c, struct batch_row *rows, size_t n, bool after_loss)
-{
-    struct store_item *list = NULL;
-    struct arena *arena = NULL;
-    struct duplicate *duplicates = NULL;
-    size_t duplicate_count = count_duplicates(rows, n);
-
-    tell_stored(c, rows, n, after_loss);
-    if (duplicate_count > 0) {
-        arena = arena_new(16 * 1024);
-        duplicates = copy_duplicates(c, rows, n, duplicate_count, arena);
-    }
-    for (size_t i = n; i-- > 0;) {
-        push_repeats(&list, &rows[i], STORE_DUPLICATE);
-        push(&list, rows[i].item, rows[i].item->result);
-        rows[i].item = NULL;
-    }
-    c->options.answer(c->options.argument, list);
-    if (duplicate_count > 0)
-        check_duplicates(c, duplicates, duplicate_count);
-    arena_free(arena);
-}
-
 /* ---- the connection ---- */
 
 static int64_t with_jitter(int64_t us)
@@ -284,7 +109,7 @@ static void refuse_aside(struct committer *c)
     struct batch_row row;
 
     while (aside_take(c->aside, &row))
-        refuse(c, &row, 1);
+        answers_refuse(&c->options, &row, 1);
 }
 
 static void go_down(struct committer *c)
@@ -371,7 +196,7 @@ static enum verdict commit_rows(struct committer *c, struct batch_row *rows, siz
         if (store_rows(c->store, rows, n, &c->err) == 0) {
             c->backoff_us = BACKOFF_FIRST_US;
             c->strikes = 0;
-            finish(c, rows, n, lost);
+            answers_committed(&c->options, c->store, rows, n, lost);
             return DONE;
         }
         fault = fault_of(c);
@@ -417,7 +242,7 @@ static enum verdict store_without(struct committer *c, struct batch_row *row)
     if (verdict != REFUSED)
         return verdict;
     log_row(LOG_ERROR, "could not store event", c, row);
-    refuse(c, row, 1);
+    answers_refuse(&c->options, row, 1);
     return ++c->strikes < STRIKES_MAX ? DONE : NOT_NOW;
 }
 
@@ -425,7 +250,7 @@ static enum verdict store_without(struct committer *c, struct batch_row *row)
 static enum verdict put_aside(struct committer *c, struct batch_row *row)
 {
     if (!aside_put(c->aside, row, clock_mono_us()))
-        refuse(c, row, 1);
+        answers_refuse(&c->options, row, 1);
     row->item = NULL;
     return ++c->strikes < STRIKES_MAX ? DONE : BLOCKED;
 }
@@ -479,7 +304,7 @@ static void drop_rows(struct committer *c, struct batch *batch)
         struct batch_row *row = &batch->rows[i];
 
         if (row_abandoned(row))
-            refuse(c, row, 1);
+            answers_refuse(&c->options, row, 1);
         else if (aside_join(c->aside, row))
             row->item = NULL;
     }
@@ -528,7 +353,7 @@ static void give_up(struct committer *c, struct batch_row *rows, size_t n, enum 
     else if (verdict == NOT_NOW && log_may_repeat(&last_log, LOG_INTERVAL_US))
         log_event(LOG_ERROR, "could not store events, answering 503", F_NUM("events", n),
                   F_TEXT("why", c->err.text));
-    refuse(c, rows, n);
+    answers_refuse(&c->options, rows, n);
 }
 
 /* Events that are on their own. */
@@ -538,7 +363,7 @@ static void run_alone(struct committer *c, struct store_item *list)
 
     batch_fill(&c->batch, list);
     if (!c->up) {
-        refuse(c, c->batch.rows, c->batch.count);
+        answers_refuse(&c->options, c->batch.rows, c->batch.count);
         return;
     }
     verdict = commit_batch(c, &c->batch);
@@ -588,7 +413,7 @@ static enum verdict spoil_refused(struct committer *c, struct batch *batch)
         return verdict;
     if (row->without == WITHOUT_HEADERS) {
         log_row(LOG_ERROR, "could not store event, nor those that came with it", c, row);
-        refuse(c, batch->rows, batch->count);
+        answers_refuse(&c->options, batch->rows, batch->count);
         return REFUSED;
     }
     leave_out_more(c, row);
@@ -625,12 +450,12 @@ static void run_group(struct committer *c, struct store_group *group)
 
     fill_group(c, group);
     if (!c->up || abandoned(group->items)) {
-        refuse(c, batch->rows, batch->count);
+        answers_refuse(&c->options, batch->rows, batch->count);
         return;
     }
     verdict = commit_group(c, batch);
     if (verdict == LOCKED && !aside_put(c->aside, &row, clock_mono_us()))
-        refuse(c, batch->rows, batch->count);
+        answers_refuse(&c->options, batch->rows, batch->count);
     else if (verdict != DONE && verdict != LOCKED)
         give_up(c, batch->rows, batch->count, verdict);
 }
@@ -679,7 +504,7 @@ static struct store_item *drop_abandoned(struct committer *c, struct store_item 
             drop = abandoned(item);
         group = item->group;
         if (drop) {
-            push(&dropped, item, STORE_UNAVAILABLE);
+            answers_push(&dropped, item, STORE_UNAVAILABLE);
         } else {
             *last = item;
             last = &item->next;
@@ -748,7 +573,7 @@ static void try_aside(struct committer *c, struct batch_row *row, int64_t since_
     enum verdict verdict;
 
     if (row_abandoned(row) || clock_mono_us() > since_us + c->options.ack_timeout_ms * MS) {
-        refuse(c, row, 1);
+        answers_refuse(&c->options, row, 1);
         return;
     }
     verdict = commit_aside(c, row);

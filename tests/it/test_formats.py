@@ -92,7 +92,7 @@ def peak_memory(daemon):
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
 
-def test_a15_a_bomb_is_not_inflated_unsigned_and_413_signed(pg, inboxd):
+def test_a15_a_bomb_is_not_inflated_unsigned_and_413_signed(pg, inboxd, build):
     daemon = inboxd(max_body="1M")
     bomb = gzip.compress(bytes(128 * MIB))
     assert len(bomb) < 200_000
@@ -102,7 +102,8 @@ def test_a15_a_bomb_is_not_inflated_unsigned_and_413_signed(pg, inboxd):
     assert {(answer.status, answer.text) for answer in unsigned} == {(401, "missing signature")}
     answers = http.post_many([daemon.item("h", bomb, packed)] * 20, threads=20)
     assert {(answer.status, answer.text) for answer in answers} == {(413, "body too large")}
-    assert peak_memory(daemon) - before < 40 * MIB
+    # The sanitizers keep what was freed for a while.
+    assert peak_memory(daemon) - before < (40 if build in ("dev", "release") else 400) * MIB
     assert pg.value("select count(*) from ledger") == 0
 
 
