@@ -55,7 +55,7 @@ class Preset:
         texts, at = {"Setup": "", "Notes": ""}, None
         for line in comments[1:]:
             field = FIELD.match(line)
-            if line.startswith("https://"):
+            if line.startswith("https://") and at is None:
                 self.pages.append(line)
             elif field and field[1] == "Also needs":
                 self.needs.append(field[2])
