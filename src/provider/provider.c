@@ -134,6 +134,19 @@ static struct verify_scheme *compile_scheme(const struct provider_config *config
     return scheme;
 }
 
+/* Whether bodies never have JSON. */
+static bool is_only_raw(const struct provider *provider)
+{
+    return provider->format.plain == FORMAT_RAW && !provider->format.form;
+}
+
+/* What a preset reads out of bodies is of no use to a section that says format = raw, and no
+ * mistake of that section's. */
+static bool is_left_behind(const struct provider *provider, const struct setting *setting)
+{
+    return is_only_raw(provider) && str_starts(str_from(setting->file), STR("preset "));
+}
+
 static const struct source *compile_source(struct provider *provider, const char *key,
                                            const struct setting *setting, struct mistakes *mistakes,
                                            bool *failed)
@@ -144,6 +157,8 @@ static const struct source *compile_source(struct provider *provider, const char
     if (!setting->text.ptr)
         return NULL;
     source = source_new(setting->text, &provider->scope, provider->arena, &err);
+    if (is_left_behind(provider, setting) && (!source || source_reads_attributes(source)))
+        return NULL;
     if (!source) {
         mistakes_add(mistakes, setting->file, setting->line, "provider \"%.*s\": %s: %s",
                      STR_ARG(provider->config->name), key, err.text);
@@ -155,12 +170,6 @@ static const struct source *compile_source(struct provider *provider, const char
         *failed = true;
     }
     return source;
-}
-
-/* Whether bodies never have JSON. */
-static bool is_only_raw(const struct provider *provider)
-{
-    return provider->format.plain == FORMAT_RAW && !provider->format.form;
 }
 
 static bool mistake(const struct provider *provider, const struct setting *setting,

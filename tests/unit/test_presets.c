@@ -143,19 +143,33 @@ static void check_section(const struct preset *preset, struct str section)
     mistakes_free(mistakes);
 }
 
-static void test_every_preset_is_enough(void **state)
+/* `more`: lines of the section besides. */
+static void check_presets(const char *more)
 {
-    (void)state;
     for (size_t i = 0; i < presets_count(); i++) {
         struct preset preset = presets_get(i);
         struct buf section;
 
         buf_init(&section, BUF_NO_CAP);
         put_section(&section, &preset);
+        buf_put_str(&section, str_from(more));
         write_secret_for(preset_scheme(&preset), STR(""));
         check_section(&preset, buf_str(&section));
         buf_release(&section);
     }
+}
+
+static void test_every_preset_is_enough(void **state)
+{
+    (void)state;
+    check_presets("");
+}
+
+/* For bodies that are no event, whatever the preset would read out of one. */
+static void test_every_preset_verifies_raw_bodies_too(void **state)
+{
+    (void)state;
+    check_presets("format = raw\nevent_id = sha256\n");
 }
 
 static void test_every_preset_says_what_it_follows(void **state)
@@ -248,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_preset_is_enough),
+        cmocka_unit_test(test_every_preset_verifies_raw_bodies_too),
         cmocka_unit_test(test_every_preset_says_what_it_follows),
         cmocka_unit_test(test_a_preset_named_as_a_scheme_is_of_it),
         cmocka_unit_test(test_they_are_found_by_name),
