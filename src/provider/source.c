@@ -13,6 +13,7 @@
 
 enum term_kind {
     TERM_BODY,
+    TERM_MEMBER,
     TERM_HEADER,
     TERM_QUERY,
     TERM_ATTRIBUTE,
@@ -23,10 +24,11 @@ enum term_kind {
 
 struct term {
     enum term_kind kind;
-    enum scope_level level; /* TERM_BODY, TERM_ATTRIBUTE: of the pointer */
+    enum scope_level level; /* TERM_BODY, TERM_MEMBER, TERM_ATTRIBUTE: of the pointer */
     size_t pointer;         /* likewise: its place in the list */
     struct str text;
-    bool joined; /* continues the alternative of the term before */
+    bool digested; /* TERM_HEADER: its digest is the value */
+    bool joined;   /* continues the alternative of the term before */
 };
 
 struct source {
@@ -68,7 +70,7 @@ static struct str take_word(struct str *rest)
 static int refuse_run_together(struct str word, struct err *err)
 {
     static const char *const starts[] = {
-        "body:", "request:", "header:", "query:", "ce:", "sha256", "received", "'"};
+        "body:", "request:", "member:", "header:", "query:", "ce:", "sha256", "received", "'"};
 
     for (size_t i = 0; i < word.len; i++) {
         struct str behind = {word.ptr + i + 1, word.len - i - 1};
@@ -131,6 +133,28 @@ static int pointer_parse(struct str *rest, bool absolute, struct term *term, str
     return rc < 0 ? err_prefix(err, "%s:%.*s", absolute ? "request" : "body", STR_ARG(word)) : 0;
 }
 
+/* The name is the pointer's last token. */
+static int member_parse(struct str *rest, struct term *term, struct scope *scope,
+                        struct arena *arena, struct err *err)
+{
+    struct str word = take_word(rest);
+    size_t start = word.len;
+
+    if (refuse_run_together(word, err) < 0)
+        return -1;
+    while (start > 0 && word.ptr[start - 1] != '/')
+        start--;
+    if (start == 0 || start == word.len)
+        return err_set(err, ERR_INPUT, "\"member:%.*s\" names no member; write member:/NAME",
+                       STR_ARG(word));
+    term->kind = TERM_MEMBER;
+    term->level = SCOPE_EVENT;
+    term->text = arena_copy(arena, (struct str){word.ptr + start, word.len - start});
+    return scope_add(scope, SCOPE_EVENT, word, arena, &term->pointer, err) < 0
+               ? err_prefix(err, "member:%.*s", STR_ARG(word))
+               : 0;
+}
+
 static int attribute_parse(struct str *rest, struct term *term, struct scope *scope,
                            struct arena *arena, struct err *err)
 {
@@ -158,10 +182,16 @@ static int term_parse(struct str *rest, struct term *term, struct scope *scope, 
         return literal_parse(rest, term, arena, err);
     if (take(rest, "header:"))
         return named_parse(rest, TERM_HEADER, term, arena, err);
+    if (take(rest, "sha256:header:")) {
+        term->digested = true;
+        return named_parse(rest, TERM_HEADER, term, arena, err);
+    }
     if (take(rest, "query:"))
         return named_parse(rest, TERM_QUERY, term, arena, err);
     if (take(rest, "body:"))
         return pointer_parse(rest, false, term, scope, arena, err);
+    if (take(rest, "member:"))
+        return member_parse(rest, term, scope, arena, err);
     if (take(rest, "request:"))
         return pointer_parse(rest, true, term, scope, arena, err);
     if (take(rest, "ce:"))
@@ -216,12 +246,12 @@ const struct source *source_new(struct str text, struct scope *scope, struct are
 
 static bool reads_json(const struct term *term)
 {
-    return term->kind == TERM_BODY;
+    return term->kind == TERM_BODY || term->kind == TERM_MEMBER;
 }
 
 static bool reads_event(const struct term *term)
 {
-    return term->kind == TERM_SHA256 || term->kind == TERM_ATTRIBUTE ||
+    return term->kind == TERM_SHA256 || term->kind == TERM_ATTRIBUTE || term->kind == TERM_MEMBER ||
            (term->kind == TERM_BODY && term->level == SCOPE_EVENT);
 }
 
@@ -269,16 +299,21 @@ bool source_header_name(const struct source *source, size_t i, struct str *name)
 
 /* ---- reading ---- */
 
-static struct str digest_text(struct str bytes, struct arena *arena)
+/* `mark` and the digest in hexadecimal. */
+static struct str marked_digest(struct str mark, struct str bytes, struct arena *arena)
 {
     unsigned char sha256[32];
-    const struct str mark = STR("sha256:");
     char *text = arena_bytes(arena, mark.len + CODEC_HEX_SIZE(32));
 
     digest_sha256(bytes, sha256);
     memcpy(text, mark.ptr, mark.len);
     codec_hex_encode(sha256, sizeof(sha256), text + mark.len);
     return (struct str){text, mark.len + CODEC_HEX_SIZE(32) - 1};
+}
+
+static struct str digest_text(struct str bytes, struct arena *arena)
+{
+    return marked_digest(STR("sha256:"), bytes, arena);
 }
 
 /* What cannot be stored as text becomes its digest. */
@@ -338,22 +373,38 @@ static struct str member_text(const struct term *term, const struct source_input
     return values ? json_value_text(&values[term->pointer], input->arena) : STR_NONE;
 }
 
-/* Absent: ptr NULL or no bytes. */
-static struct str term_value(const struct term *term, const struct source_input *input)
+static struct str header_text(const struct term *term, const struct source_input *input)
 {
     struct str value = STR_NONE;
 
+    if (request_header(input->request, term->text, &value) != 1 || value.len == 0)
+        return STR_NONE;
+    return term->digested ? marked_digest(STR(""), value, input->arena)
+                          : as_text(value, input->arena);
+}
+
+static struct str member_name(const struct term *term, const struct source_input *input)
+{
+    const struct json_value *values = input->values[term->level];
+    enum json_kind kind = values ? values[term->pointer].kind : JSON_KIND_ABSENT;
+
+    return kind == JSON_KIND_ABSENT || kind == JSON_KIND_NULL ? STR_NONE : term->text;
+}
+
+/* Absent: ptr NULL or no bytes. */
+static struct str term_value(const struct term *term, const struct source_input *input)
+{
     switch (term->kind) {
     case TERM_BODY:
         return member_text(term, input);
+    case TERM_MEMBER:
+        return member_name(term, input);
     case TERM_ATTRIBUTE:
         return input->attributes_in_headers
                    ? cloudevent_header(input->request, term->text, input->arena)
                    : member_text(term, input);
     case TERM_HEADER:
-        return request_header(input->request, term->text, &value) == 1
-                   ? as_text(value, input->arena)
-                   : STR_NONE;
+        return header_text(term, input);
     case TERM_QUERY:
         return query_text(input->request, term->text, input->arena);
     case TERM_SHA256:

@@ -1,7 +1,7 @@
 /* Sources: where an event's identity, type and key are read from.
  *
  *     body:/json/pointer   request:/json/pointer   header:Name   query:name   sha256   received
- *     ce:attribute   'literal'
+ *     member:/json/pointer   sha256:header:Name   ce:attribute   'literal'
  *     a | b     the first that exists
  *     a + b     both, joined with ":"; a ":" or "\" inside of a part is written "\:" or "\\"; every
  * part must exist. "+" binds tighter than "|"
@@ -12,8 +12,12 @@
  * that nothing is cut and what is distinct stays distinct. A header or query parameter that comes
  * twice does not exist: which of the two is meant cannot be told.
  *
- * Where a request holds several events, "body:" and "sha256" are of the event, "request:" of the
- * whole document, and the others of the request. */
+ * "member:" is the name of a member, the pointer's last token, where that is there and not null:
+ * of an object or array too. "sha256:header:" is the digest of a header's value, where the value
+ * itself is not for the eyes.
+ *
+ * Where a request holds several events, "body:", "member:" and "sha256" are of the event,
+ * "request:" of the whole document, and the others of the request. */
 #ifndef PROVIDER_SOURCE_H
 #define PROVIDER_SOURCE_H
 

@@ -63,14 +63,14 @@ class Sender:
         return {"verify": name, "secret": f"file:{secret}", "on": "ignore", **self.keys}
 
     def rows(self, body):
-        """What is stored. SHA256 stands for the digest of the body; in a list for one of an element, which is not looked at."""
+        """What is stored. SHA256 stands for the digest of the body, DIGEST for any."""
         if isinstance(self.stored, list):
             return self.stored
         digest = hashlib.sha256(body).hexdigest()
         return [tuple(value and value.replace(SHA256, digest) for value in self.stored)]
 
 
-SHA256, RECEIVED = "<sha256>", "<received>"
+SHA256, DIGEST, RECEIVED = "<sha256>", "<digest>", "<received>"
 
 
 def joined(*parts):
@@ -589,12 +589,12 @@ SENDERS = {
     "x": Sender(
         {"for_user_id": "2244994945", "tweet_create_events": [{"id_str": "1034", "created_at": "Wed"}]},
         based("x-twitter-webhooks-signature", "sha256="),
-        (SHA256, None, "2244994945"),
+        (SHA256, "tweet_create_events", "2244994945"),
     ),
     "telegram": Sender(
         {"update_id": 10000, "message": {"message_id": 1365, "chat": {"id": -1111, "type": "group"}, "text": "/start"}},
         shown("X-Telegram-Bot-Api-Secret-Token"),
-        ("10000", None, "-1111"),
+        ("10000", "message", "-1111"),
         covered=False,
     ),
     "chargebee": Sender(
@@ -683,9 +683,8 @@ SENDERS = {
     "plaid": Sender(
         {"webhook_type": "TRANSACTIONS", "webhook_code": "SYNC_UPDATES_AVAILABLE", "item_id": "wz666MBj"},
         plaid,
-        (f"TRANSACTIONS:SYNC_UPDATES_AVAILABLE:wz666MBj:{RECEIVED}", "TRANSACTIONS:SYNC_UPDATES_AVAILABLE", "wz666MBj"),
+        (f"TRANSACTIONS:SYNC_UPDATES_AVAILABLE:wz666MBj:{DIGEST}", "TRANSACTIONS:SYNC_UPDATES_AVAILABLE", "wz666MBj"),
         secret=ec_jwk,
-        alike=True,
     ),
     "discord": Sender(
         {"version": 1, "application_id": "1234560123453231555", "type": 1, "event": {"type": "ENTITLEMENT_CREATE", "timestamp": "2024-10-18T14:42:53.064834", "data": {"id": "1019"}}},
@@ -734,7 +733,7 @@ SENDERS = {
     "asana": Sender(
         {"events": [{"action": "changed", "created_at": "2024-01-01T00:00:00.000Z", "resource": {"gid": "1337", "resource_type": "task"}, "parent": None}]},
         hexed("X-Hook-Signature"),
-        [(f"2024-01-01T00\\:00\\:00.000Z:1337:changed:{SHA256}", "task:changed", "1337")],
+        [(f"2024-01-01T00\\:00\\:00.000Z:1337:changed:{DIGEST}", "task:changed", "1337")],
     ),
     "meta": Sender(
         {"object": "page", "entry": [
@@ -742,7 +741,7 @@ SENDERS = {
             {"id": "P1", "time": 1458692752478, "messaging": [{"sender": {"id": "S1"}, "timestamp": 1458692752478, "message": {"mid": "mid.1", "text": "caf\u00e9"}}]},
         ]},
         hexed("X-Hub-Signature-256", "sha256="),
-        [(f"P1:1520383571:{SHA256}", "page:feed", "44_45"), ("mid.1:1458692752478", "page:messaging", "S1")],
+        [(f"P1:1520383571:{DIGEST}", "page:feed", "44_45"), ("mid.1:1458692752478", "page:messaging", "S1")],
         keys={"handshake_token": "text:a-word-that-we-chose"},
     ),
     "whatsapp": Sender(
@@ -751,7 +750,7 @@ SENDERS = {
             {"field": "messages", "value": {"metadata": {"phone_number_id": "N1"}, "statuses": [{"id": "wamid.0", "status": "read", "recipient_id": "16315551182"}]}},
         ]}]},
         hexed("X-Hub-Signature-256", "sha256="),
-        [(f"wamid.1:{SHA256}", "messages", "16315551181"), (f"wamid.0:read:{SHA256}", "messages", "16315551182")],
+        [(f"wamid.1:{DIGEST}", "messages", "16315551181"), (f"wamid.0:read:{DIGEST}", "messages", "16315551182")],
         keys={"handshake_token": "text:a-word-that-we-chose"},
     ),
     "microsoft-graph": Sender(

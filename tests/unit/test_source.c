@@ -73,6 +73,15 @@ static void test_each_place(void **state)
     check("query:id", "{}", "identity=1", ABSENT);
     check("query:id", "{}", NULL, ABSENT);
     check("sha256", "{}", NULL, "5hA");
+    check("sha256:header:x-id", "{}", NULL,
+          "33112ee14ee469c3eb52fe90322ec81dd404a0093d565a6d71ce77cbc8124e3b");
+    check("sha256:header:X-Missing | 'none'", "{}", NULL, "none");
+    check("sha256:header:X-Empty", "{}", NULL, ABSENT);
+    check("member:/message", "{\"message\":{\"id\":1}}", NULL, "message");
+    check("member:/a/b", "{\"a\":{\"b\":[]}}", NULL, "b");
+    check("member:/message", "{\"message\":null}", NULL, ABSENT);
+    check("member:/a | member:/b + body:/b", "{\"b\":2}", NULL, "b:2");
+    check("member:/a", "not json", NULL, ABSENT);
     check("received", "{}", NULL, "1700000000123456");
     check("sha256 + received", "{}", NULL, "5hA:1700000000123456");
     check("'literal text'", "{}", NULL, "literal text");
@@ -251,6 +260,11 @@ static const struct {
     {"header:", "header: wants a name"},
     {"header: X", "header: wants a name"},
     {"query:", "query: wants a name"},
+    {"sha256:header:", "header: wants a name"},
+    {"member:", "\"member:\" names no member; write member:/NAME"},
+    {"member:name", "\"member:name\" names no member; write member:/NAME"},
+    {"member:/a/", "\"member:/a/\" names no member; write member:/NAME"},
+    {"member:/a|member:/b", "\"/a|member:/b\" wants blanks around its \"|\""},
     {"'", "a literal is written between two ' and is not empty"},
     {"''", "a literal is written between two ' and is not empty"},
     {"'\xff'", "a literal is UTF-8 text"},
