@@ -70,7 +70,8 @@ def test_a22_validation_token(pg, inboxd):
 
 
 def test_a22_a_post_without_the_token_is_an_event(pg, inboxd):
-    with inboxd(providers=provider("validation-token", verify="none", secret=None)) as daemon:
+    unsigned = {"verify": "none", "secret": None, "signed": None, "signature": None}
+    with inboxd(providers=provider("validation-token", **unsigned)) as daemon:
         assert daemon.post("p", {"id": "e1"}).text == "ok"
         assert (daemon.post("p", b"").status, daemon.post("p", b"").text) == (400, "invalid json")
 
