@@ -307,6 +307,7 @@ static const struct {
                                          "1s; write defer at most as long as defer_limit\n"},
     {PROVIDER NONE "tolerance = 1m\n",
      "5: warning: tolerance: without a timestamp it is not used\n"},
+    {PROVIDER NONE "leeway = 1s\n", "5: warning: leeway: without verify = jwt it is not used\n"},
     {PROVIDER NONE "rate = 100\n", "5: rate: \"100\" is not a rate; write a number up to 1000000 "
                                    "and /s, /min or /h, such as 100/s "
                                    "or 600/min\n"},
