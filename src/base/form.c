@@ -112,22 +112,42 @@ static struct place *link_names(const struct form *form, struct arena *arena)
     return places;
 }
 
+/* How many bytes stand in a JSON string as they are. */
+static size_t plain_run(struct str text)
+{
+    size_t i = 0, len;
+
+    while (i < text.len) {
+        unsigned char c = (unsigned char)text.ptr[i];
+
+        len = c < 0x80 ? 1 : utf8_sequence((struct str){text.ptr + i, text.len - i});
+        if (len == 0 || c < 0x20 || c == '"' || c == '\\')
+            break;
+        i += len;
+    }
+    return i;
+}
+
+/* A quote, a backslash, a control character, or a byte that is not UTF-8. */
+static void put_escaped(struct buf *out, unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    const char code[6] = {'\\',        'u',        c < 0x80 ? '0' : 'd', c < 0x80 ? '0' : 'c',
+                          hex[c >> 4], hex[c & 15]};
+
+    buf_put(out, code, sizeof(code));
+}
+
 static void put_string(struct buf *out, struct str text)
 {
     buf_put_char(out, '"');
-    for (size_t i = 0; i < text.len;) {
-        unsigned char c = (unsigned char)text.ptr[i];
-        size_t len = utf8_sequence((struct str){text.ptr + i, text.len - i});
+    for (size_t i = 0; i < text.len; i++) {
+        size_t run = plain_run((struct str){text.ptr + i, text.len - i});
 
-        if (len == 0)
-            buf_printf(out, "\\udc%02x", c);
-        else if (c < 0x20)
-            buf_printf(out, "\\u%04x", c);
-        else if (c == '"' || c == '\\')
-            buf_printf(out, "\\%c", c);
-        else
-            buf_put(out, text.ptr + i, len);
-        i += len ? len : 1;
+        buf_put(out, text.ptr + i, run);
+        i += run;
+        if (i < text.len)
+            put_escaped(out, (unsigned char)text.ptr[i]);
     }
     buf_put_char(out, '"');
 }

@@ -47,7 +47,7 @@ static void test_percent_and_plus(void **state)
     (void)state;
     assert_json("a+b=c+d%2B%2b", "{\"a b\":\"c d++\"}");
     assert_json("a=%26%3D%25", "{\"a\":\"&=%\"}");
-    assert_json("a=%22%5c%0A%00", "{\"a\":\"\\\"\\\\\\u000a\\u0000\"}");
+    assert_json("a=%22%5c%0A%00", "{\"a\":\"\\u0022\\u005c\\u000a\\u0000\"}");
     assert_json("a=%c3%A9\xc3\xa9", "{\"a\":\"\xc3\xa9\xc3\xa9\"}");
 }
 
