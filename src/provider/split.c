@@ -88,6 +88,7 @@ static enum refusal visit_array(struct visits *visits, struct str array)
         scan(visits, SCOPE_EVENT, element.text, values);
         refusal = visits->visit(visits->argument, element.text, visits->values);
     }
+    visits->values[SCOPE_EVENT] = NULL; /* it was ours */
     return refusal;
 }
 
@@ -116,6 +117,7 @@ static enum refusal visit_nested(struct visits *visits, const struct json_value 
         scan(visits, SCOPE_OUTER, element.text, values);
         refusal = visit_arrays(visits, visits->values[SCOPE_OUTER]);
     }
+    visits->values[SCOPE_OUTER] = NULL; /* it was ours */
     return refusal;
 }
 
