@@ -4,7 +4,8 @@
 --   $6 body, $7 repaired JSON text (null: the body itself), $8 payload_repaired, $9 payload usable (false: payload
 --   stays null), $10 signature_verified, $11 source address (may be null), $12 class, $13 SHA-256 of the body,
 --   $14 lane (null: no order), $15 place of its id in $16 (1 to the number of elements), $16 ids
---   in ascending order (null: they are drawn here), $17 when they were received, all of them (null: now).
+--   in ascending order (null: they are drawn here), $17 when they were received, all of them (null: now),
+--   $18 when they happened, as their sender says (may be null).
 -- Returns a row an event: n (1 for the first), id (null: a duplicate), run_at (the same for all: lower the claim cursor
 -- to it), same (of a duplicate: it has the bytes of the first delivery; null: not known yet). Key: ledger_pkey.
 -- The ids are drawn first, and given in the order received, so that what follows joins on a bigint and not on two texts;
@@ -26,12 +27,13 @@ with input as materialized (
       from input i left join ledger l on l.id = i.id
 ), event as (
     insert into inboxd.event_store (id, provider, event_id, event_type, ordering_key, received_at, headers, payload,
-                                    payload_repaired, body, signature_verified, source_ip)
+                                    payload_repaired, body, signature_verified, source_ip, event_time)
     select s.id, s.provider, s.event_id, s.event_type, ($4::text[])[s.n], coalesce($17::timestamptz, now()),
            (($5::text[])[s.n])::jsonb,
            case when ($9::boolean[])[s.n]
                 then coalesce(($7::text[])[s.n], convert_from(($6::bytea[])[s.n], 'UTF8'))::jsonb end,
-           ($8::boolean[])[s.n], ($6::bytea[])[s.n], ($10::boolean[])[s.n], (($11::text[])[s.n])::inet
+           ($8::boolean[])[s.n], ($6::bytea[])[s.n], ($10::boolean[])[s.n], (($11::text[])[s.n])::inet,
+           ($18::timestamptz[])[s.n]
       from answer s where s.id is not null
 ), work as (
     insert into inboxd.work (id, provider, class, lane, event_type, received_at)

@@ -106,7 +106,7 @@ struct provider_config {
     size_t handshake_token_count;
 
     /* Identity and content: texts of the sources grammar. */
-    struct setting event_id, event_type, key;
+    struct setting event_id, event_type, key, event_time;
     struct setting format, split, reply;
     enum order order;
     int64_t max_body;       /* bytes */

@@ -31,9 +31,11 @@ struct event {
     struct str headers;   /* JSON object text, names lower case */
     struct str source_ip; /* NULL: unknown */
     int64_t received_at;  /* us since 2000, of what was kept before it is stored; 0: now */
+    int64_t time;         /* us since 2000, as the sender has it, where has_time */
     unsigned char body_sha256[EVENT_SHA256_SIZE];
     bool payload_repaired; /* `document` differs in content from what was sent */
-    bool has_payload;      /* false: `payload` stays null (raw formats) */
+    bool has_time;
+    bool has_payload; /* false: `payload` stays null (raw formats) */
     bool signature_verified;
     bool ordered; /* events with the same key run one at a time: a lane */
     enum work_class class;

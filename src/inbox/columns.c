@@ -155,6 +155,20 @@ static void put_time(struct db_args *args, const struct event *event)
         db_args_null(args, DB_TIMESTAMPTZ);
 }
 
+static void put_times(struct db_args *args, const struct batch_row *rows, size_t n)
+{
+    db_args_array_begin(args, DB_TIMESTAMPTZ);
+    for (size_t i = 0; i < n; i++) {
+        const struct event *event = &rows[i].item->event;
+
+        if (event->has_time)
+            db_args_element_time(args, event->time);
+        else
+            db_args_element_null(args);
+    }
+    db_args_array_end(args);
+}
+
 void columns_put(const struct columns *columns, struct db_args *args, const struct batch_row *rows,
                  size_t n, const int64_t *ids)
 {
@@ -175,6 +189,7 @@ void columns_put(const struct columns *columns, struct db_args *args, const stru
     put_column(args, DB_TEXT, rows, n, lane_of);
     put_ids(columns, args, rows, n, ids);
     put_time(args, &rows[0].item->event);
+    put_times(args, rows, n);
 }
 
 /* ---- lanes ---- */

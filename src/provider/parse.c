@@ -3,6 +3,7 @@
 #include "base/codec.h"
 #include "base/digest.h"
 #include "provider/encoding.h"
+#include "provider/event_time.h"
 #include "provider/headers.h"
 #include "provider/parts.h"
 
@@ -53,6 +54,7 @@ static enum refusal read_sources(const struct reading *reading,
         return REFUSAL_MISSING_EVENT_ID;
     event->type = optional_value(provider->event_type, &input);
     event->key = optional_value(provider->key, &input);
+    event->has_time = event_time_read(optional_value(provider->event_time, &input), &event->time);
     return REFUSAL_NONE;
 }
 

@@ -22,7 +22,7 @@ struct provider {
     struct format format;
     bool signs_inflated; /* signatures are over what a packed body holds */
     struct reply reply;
-    const struct source *event_id, *event_type, *key;
+    const struct source *event_id, *event_type, *key, *event_time;
     const struct source *required[CLOUDEVENT_REQUIRED]; /* NULL: no CloudEvents */
     struct scope scope;
     struct split split;                     /* where scope.splits */

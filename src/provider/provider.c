@@ -283,6 +283,8 @@ static bool compile_sources(struct provider *provider, struct mistakes *mistakes
     provider->event_id = compile_source(provider, "event_id", &config->event_id, mistakes, &failed);
     provider->event_type =
         compile_source(provider, "event_type", &config->event_type, mistakes, &failed);
+    provider->event_time =
+        compile_source(provider, "event_time", &config->event_time, mistakes, &failed);
     provider->key = compile_source(provider, "key", &config->key, mistakes, &failed);
     if (!failed && !provider->event_id) {
         mistakes_add(

@@ -7,7 +7,7 @@ import re
 import pytest
 from support.daemon import Inboxd, run_ctl
 from support.places import ROOT
-from support.senders import DIGEST, RECEIVED, SENDERS
+from support.senders import DIGEST, NOW, RECEIVED, SENDERS
 
 # Only their senders have the private key, or what is signed stands in the body.
 UNSIGNABLE = {"adyen", "discord", "linear", "mailgun", "microsoft-graph", "paypal", "plaid", "sendgrid", "sns", "standard-webhooks-v1a", "telnyx"}
@@ -40,6 +40,15 @@ def stored(pg, name, sender):
     return [(masked(event_id, digests), event_type, key) for event_id, event_type, key in rows]
 
 
+def times(pg, name):
+    """The times of its events, in UTC; NOW for one that is near."""
+    return pg.column(
+        "select case when abs(extract(epoch from now() - event_time)) < 3600 then %s else (event_time at time zone 'UTC')::text end"
+        "  from webhook_inbox where provider = %s order by id",
+        NOW, name,
+    )  # fmt: skip
+
+
 def masked(event_id, digests):
     event_id = re.sub(r"\b1[0-9]{15}\b", RECEIVED, event_id)  # microseconds since 1970
     return re.sub(r"\b[0-9a-f]{64}\b", DIGEST, event_id) if digests else event_id
@@ -66,6 +75,7 @@ def test_a_preset_knows_its_senders_event(inbox, name):
     assert stored(pg, name, sender) == sender.rows(body)
     assert post(daemon, name, body, headers) == (sender.status, sender.again)
     assert stored(pg, name, sender) == sender.rows(body) * (2 if sender.alike else 1)
+    assert times(pg, name) == sender.times() * (2 if sender.alike else 1)
     verified = pg.value("select bool_and(signature_verified) from webhook_inbox where provider = %s", name)
     assert verified
 

@@ -40,6 +40,13 @@ def test_a_duplicate_has_no_id_and_makes_no_work(pg):
     ]
 
 
+def test_the_time_that_the_sender_gives(pg):
+    store(pg, event("a", event_time="2023-11-14 22:13:20.5+00"), event("b"))
+    rows = pg.rows("select event_id, event_time = '2023-11-14 22:13:20.5+00' from webhook_inbox order by event_id")
+    assert rows == [("a", True), ("b", None)]
+    assert pg.rows("select event_id, event_time is null from recent_events order by id") == [("a", False), ("b", True)]
+
+
 def test_the_payload_is_the_body_or_the_repaired_document_or_nothing(pg):
     store(
         pg,

@@ -32,7 +32,7 @@ def test_the_columns_of_the_articles(pg):
     assert columns == [
         "id", "provider", "event_id", "received_at", "headers", "payload", "status", "attempt", "next_attempt_at",
         "last_error", "processed_at", "deferred_since", "event_type", "ordering_key", "payload_repaired", "body",
-        "signature_verified", "source_ip",
+        "signature_verified", "source_ip", "event_time",
     ]  # fmt: skip
     assert pg.column(
         "select column_name::text from information_schema.columns"
