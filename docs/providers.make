@@ -63,7 +63,7 @@ class Preset:
                 at, texts[field[1]] = field[1], field[2]
             else:
                 texts[at] += " " + line
-        self.setup, self.notes = texts["Setup"], texts["Notes"]
+        self.setup, self.notes = texts["Setup"][:1].upper() + texts["Setup"][1:], texts["Notes"]
 
     def row(self):
         handler = self.name.replace("-", "_")

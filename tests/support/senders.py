@@ -588,6 +588,7 @@ SENDERS = {
         {"base": {"id": "app00"}, "webhook": {"id": "ach00"}, "timestamp": "2022-02-01T21:25:05.663Z"},
         hexed("X-Airtable-Content-MAC", "hmac-sha256=", key=BYTES),
         ("app00:ach00:2022-02-01T21\\:25\\:05.663Z", None, "app00:ach00"),
+        status=204,
         secret=BASE64_SECRET,
         time="2022-02-01 21:25:05.663",
     ),

@@ -172,6 +172,35 @@ static void test_every_preset_verifies_raw_bodies_too(void **state)
     check_presets("format = raw\nevent_id = sha256\n");
 }
 
+/* Asana and Notion hand their secret over: there is none to be written down. */
+static void test_presets_whose_secret_comes_in_a_handshake(void **state)
+{
+    static const char *const names[] = {"asana", "notion"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct mistakes *mistakes = mistakes_new();
+        char *text = mem_printf("[inboxd]\ncapture_key = file:%s\n[provider p]\nverify = %s\n"
+                                "on = ignore\n",
+                                secret_file, names[i]);
+        struct provider *provider;
+        struct config *config;
+        struct preset preset;
+
+        write_secret("00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff");
+        config = config_parse("captured.conf", str_from(text), mistakes);
+        assert_true(presets_find(str_from(names[i]), &preset));
+        assert_no_mistakes(&preset, mistakes);
+        assert_non_null(config);
+        provider = provider_new(&config->providers[0], mistakes);
+        assert_no_mistakes(&preset, mistakes);
+        provider_free(provider);
+        config_unref(config);
+        mistakes_free(mistakes);
+        free(text);
+    }
+}
+
 static void test_every_preset_says_what_it_follows(void **state)
 {
     (void)state;
@@ -263,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_preset_is_enough),
         cmocka_unit_test(test_every_preset_verifies_raw_bodies_too),
+        cmocka_unit_test(test_presets_whose_secret_comes_in_a_handshake),
         cmocka_unit_test(test_every_preset_says_what_it_follows),
         cmocka_unit_test(test_a_preset_named_as_a_scheme_is_of_it),
         cmocka_unit_test(test_they_are_found_by_name),
