@@ -15,6 +15,8 @@ from support.daemon import run_ctl, write_config
 from support.leaks import Hidden
 from support.places import ROOT
 
+pytestmark = pytest.mark.data
+
 NOW = 1700000000
 BODY = b'{"id":"evt_1","type":"order.paid","k":"o_7","path":"a/b","name":"\xc3\xa9"}'
 VALID, REFUSED, CANNOT_TELL = 0, 1, 2

@@ -12,6 +12,8 @@ import pytest
 from support.daemon import Inboxd
 from support.sdks import Sdks
 
+pytestmark = pytest.mark.data
+
 WHSEC = "whsec_" + base64.b64encode(b"interop-key-of-thirty-two-bytes!").decode()
 WHSEC_OTHER = "whsec_" + base64.b64encode(b"another-key-of-thirty-two-bytes!").decode()
 

@@ -9,6 +9,8 @@ from support.daemon import Inboxd, run_ctl
 from support.places import ROOT
 from support.senders import DIGEST, NOW, RECEIVED, SENDERS
 
+pytestmark = pytest.mark.data
+
 # Only their senders have the private key, or what is signed stands in the body.
 UNSIGNABLE = {"adyen", "discord", "linear", "mailgun", "microsoft-graph", "paypal", "plaid", "sendgrid", "sns", "standard-webhooks-v1a", "telnyx"}
 

@@ -11,6 +11,8 @@ from support.daemon import Inboxd
 from support.places import ROOT
 from support.senders import BASE64_SECRET, HEX_SECRET, PAIR, SECRET, SENDERS, WHSEC_SECRET
 
+pytestmark = pytest.mark.data
+
 WEEK = 8 * 86400  # longer than any window may be
 OTHER_BYTES = b"thirty-two-bytes-of-another-key!"
 EC = ("-algorithm", "ec", "-pkeyopt", "ec_paramgen_curve:P-256")

@@ -13,6 +13,8 @@ from support import http
 from support.daemon import Inboxd, run_ctl, write_config
 from support.places import ROOT
 
+pytestmark = pytest.mark.data
+
 VECTORS = json.loads((ROOT / "tests/data/signature_vectors.json").read_text())
 
 # What a provider's scheme is called among the presets.

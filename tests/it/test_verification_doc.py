@@ -10,6 +10,8 @@ from support.daemon import run_ctl
 from support.leaks import Hidden
 from support.places import ROOT
 
+pytestmark = pytest.mark.data
+
 PAGE = (ROOT / "docs/verification.md").read_text()
 PART = PAGE[PAGE.index("\n## What is refused\n") :].split("\n## ")[1]
 
