@@ -280,7 +280,7 @@ static void test_algorithm_none(void **state)
         "{\"alg\":\"HS256\",\"alg\":\"none\"}",
     };
     struct scheme scheme = {0};
-    char token[4096];
+    char token[32768];
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
