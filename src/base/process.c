@@ -41,16 +41,20 @@ void process_harden(void)
 
 void process_hide_environment(void)
 {
-    size_t count = 0;
-    char **copies;
+    size_t count = 0, bytes = 0;
+    char **copies, *text;
 
-    while (environ && environ[count])
-        count++;
-    copies = mem_alloc((count + 1) * sizeof(*copies));
+    for (; environ && environ[count]; count++)
+        bytes += strlen(environ[count]) + 1;
+    /* One block: whoever unsets a variable forgets its text, and nothing would free that. */
+    copies = mem_alloc((count + 1) * sizeof(*copies) + bytes);
+    text = (char *)(copies + count + 1);
     for (size_t i = 0; i < count; i++) {
         char *value = strchr(environ[i], '=');
+        size_t len = strlen(environ[i]) + 1;
 
-        copies[i] = mem_copy(str_from(environ[i]));
+        copies[i] = memcpy(text, environ[i], len);
+        text += len;
         if (value)
             secret_wipe(value + 1, strlen(value + 1));
     }
