@@ -2,13 +2,15 @@
  * tries again, finds the row that is to blame, or refuses at once. Every item is answered exactly
  * once. Belongs to one thread; its connection lives as long as it does.
  *
- *   connection lost     once more on a fresh session (rows that are there already answer
- * "duplicate"); a COMMIT is never sent again server cannot serve refused at once, this committer is
- * down until a connection stands again row locked          by an uncommitted twin: the batch is
- * halved with a short lock_timeout until only the blocked rows are left; these wait aside and hold
- * up nobody table locked        the batch waits, up to ack_timeout no partition        it is made,
- * then once more a value refused     halved until only that row is left, which is stored without
- * `payload`
+ * - A connection that is lost: once more on a fresh session (rows that are there already answer
+ *   "duplicate"); a COMMIT is never sent again.
+ * - A server that cannot serve: refused at once, and this committer is down until a connection
+ *   stands again.
+ * - A row locked by an uncommitted twin: the batch is halved with a short lock_timeout until only
+ *   the blocked rows are left; these wait aside and hold up nobody.
+ * - A table that is locked: the batch waits, up to ack_timeout.
+ * - No partition: it is made, then once more.
+ * - A value refused: halved until only that row is left, which is stored without `payload`.
  *
  * A group commits as a whole or not at all. It goes with a batch as long as the batch commits;
  * where that does not, it is tried alone, waits aside alone, and of a value refused in it only the
