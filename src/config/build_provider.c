@@ -241,15 +241,9 @@ static void read_routes(const struct check *check)
     provider->routes = arena_alloc(build->arena, (lines + 1) * sizeof(struct route_config));
     for (size_t i = 0; i < section->count; i++) {
         const struct entry *entry = &section->entries[i];
-        struct err err = {0};
 
         if (entry->key->type != KEY_ACTIONS)
             continue;
-        if (value_action(entry->value, &err) < 0) {
-            mistakes_add(build->mistakes, entry->file, entry->line, "on%s%.*s: %s",
-                         entry->argument.ptr ? " " : "", STR_ARG(entry->argument), err.text);
-            continue;
-        }
         provider->routes[provider->route_count++] = (struct route_config){
             .pattern = {arena_copy(build->arena, entry->argument), entry->file, entry->line},
             .actions = {arena_copy(build->arena, entry->value), entry->file, entry->line},

@@ -55,7 +55,7 @@ struct quarantine_bounds {
 /* One line `on PATTERN = ACTIONS`; pattern NULL for the plain `on`. */
 struct route_config {
     struct setting pattern; /* an event type, or a prefix that ends in '*' */
-    struct setting actions; /* "sql:schema.fn", "ignore", later more, separated by commas */
+    struct setting actions; /* "sql:schema.fn", separated by commas; src/route compiles them */
 };
 
 /* Requests in a time; count 0: no limit. */

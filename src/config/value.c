@@ -251,49 +251,6 @@ int value_bounds(struct str text, struct quarantine_bounds *bounds, struct err *
     return 0;
 }
 
-/* A name as PostgreSQL takes it without quotes. */
-static bool is_sql_name(struct str name)
-{
-    if (name.len == 0 || name.len > 63)
-        return false;
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        bool letter = (c >= 'a' && c <= 'z') || c == '_';
-
-        if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '$')))
-            return false;
-    }
-    return true;
-}
-
-int value_action(struct str text, struct err *err)
-{
-    struct str name, schema, function;
-    const char *dot;
-    char shown[VALUE_SHOWN_SIZE];
-
-    if (str_is(text, "ignore"))
-        return 0;
-    value_show(text, shown);
-    if (memchr(text.ptr, ',', text.len))
-        return err_set(err, ERR_INPUT,
-                       "%s is more than one action; write one, sql:SCHEMA.FUNCTION or ignore",
-                       shown);
-    if (!str_starts(text, STR("sql:")))
-        return err_set(err, ERR_INPUT, "%s is not an action; write sql:SCHEMA.FUNCTION or ignore",
-                       shown);
-    name = (struct str){text.ptr + 4, text.len - 4};
-    dot = memchr(name.ptr, '.', name.len);
-    schema = (struct str){name.ptr, dot ? (size_t)(dot - name.ptr) : 0};
-    function = (struct str){name.ptr + schema.len + 1, dot ? name.len - schema.len - 1 : 0};
-    if (!is_sql_name(schema) || !is_sql_name(function))
-        return err_set(err, ERR_INPUT,
-                       "%s does not name a function; write sql:SCHEMA.FUNCTION, each a lower-case "
-                       "letter or _ and up to 62 more of a-z, 0-9, _ and $",
-                       shown);
-    return 0;
-}
-
 /* The next word; `text` moves behind it and the blanks. */
 static struct str take_word(struct str *text)
 {

@@ -30,9 +30,6 @@ int value_bounds(struct str text, struct quarantine_bounds *bounds, struct err *
 int value_tolerance(const struct key *key, struct str text, struct tolerance *tolerance,
                     struct err *err) MUST_CHECK;
 
-/* An action that this version has: "sql:SCHEMA.FUNCTION" or "ignore". */
-int value_action(struct str text, struct err *err) MUST_CHECK;
-
 #define VALUE_TEXT_SIZE 32
 
 /* A number as one would write it: "1M", "5s", "12". */

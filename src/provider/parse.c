@@ -53,6 +53,7 @@ static enum refusal read_sources(const struct reading *reading,
     if (!event->id.ptr)
         return REFUSAL_MISSING_EVENT_ID;
     event->type = optional_value(provider->event_type, &input);
+    event->class = routes_find(&provider->routes, event->type)->class;
     event->key = optional_value(provider->key, &input);
     event->has_time = event_time_read(optional_value(provider->event_time, &input), &event->time);
     return REFUSAL_NONE;
@@ -169,7 +170,6 @@ enum refusal provider_parse(struct provider *provider, const struct request *req
                                     .headers = read_headers(provider, request, arena),
                                     .source_ip = request->source_ip,
                                     .signature_verified = verified,
-                                    .class = WORK_SQL,
                                     /* Until lanes are claimed: keys are kept, and run like all
                                      * others. */
                                     .ordered = false};

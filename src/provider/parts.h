@@ -9,6 +9,7 @@
 #include "provider/reply.h"
 #include "provider/source.h"
 #include "provider/split.h"
+#include "route/route.h"
 #include "verify/verify.h"
 
 struct provider {
@@ -27,6 +28,7 @@ struct provider {
     struct scope scope;
     struct split split;                     /* where scope.splits */
     struct json_paths *paths[SCOPE_LEVELS]; /* NULL: nothing is read there */
+    struct routes routes;                   /* say how an event is claimed */
     struct buf headers;                     /* scratch, used again for every request */
 };
 

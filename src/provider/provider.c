@@ -315,6 +315,7 @@ struct provider *provider_new_captured(const struct provider_config *config,
     well = compile_format(provider, mistakes);
     well = compile_sources(provider, mistakes) && well;
     well = compile_signed_body(provider, mistakes) && well;
+    well = routes_compile(config, provider->arena, &provider->routes, mistakes) && well;
     if (signs)
         provider->scheme = compile_scheme(config, captured, mistakes);
     provider->handshakes = handshakes_new(config, mistakes);

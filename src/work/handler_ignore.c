@@ -8,4 +8,4 @@ static int send(struct db *db UNUSED, struct db_args *args UNUSED,
     return 0;
 }
 
-const struct handler_kind handler_ignore = {"ignore", false, WORK_SQL, NULL, send};
+const struct handler_kind handler_ignore = {.name = "ignore", .class = WORK_SQL, .send = send};

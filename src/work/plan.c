@@ -12,6 +12,74 @@ struct counted_plan {
     struct arena *arena;
 };
 
+static const struct handler_kind *const handlers[ROUTE_KINDS] = {
+    [ROUTE_SQL] = &handler_sql,
+    [ROUTE_IGNORE] = &handler_ignore,
+};
+
+static int compile_action(const struct route_action *text, struct arena *arena,
+                          struct action *action, struct err *err)
+{
+    const struct handler_kind *kind = handlers[text->kind];
+
+    if (!kind)
+        return err_set(err, ERR_INPUT, "this version does not run %s",
+                       route_kind_row(text->kind)->written);
+    *action = (struct action){.kind = kind, .name = text->name};
+    return kind->compile ? kind->compile(action, arena, err) : 0;
+}
+
+static int compile_route(const struct route *route, struct arena *arena,
+                         struct plan_route *compiled, struct err *err)
+{
+    *compiled = (struct plan_route){
+        .route = route, .actions = arena_alloc(arena, route->count * sizeof(struct action))};
+    if (route->class == WORK_PULL) /* nothing of it runs here */
+        return 0;
+    if (route->coalesce)
+        return err_set(err, ERR_INPUT, "this version does not know coalesce yet");
+    for (; compiled->count < route->count; compiled->count++)
+        if (compile_action(&route->actions[compiled->count], arena,
+                           &compiled->actions[compiled->count], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int compile_provider(const struct provider_config *config, struct arena *arena,
+                            struct plan_provider *provider, struct err *err)
+{
+    struct mistakes *mistakes = mistakes_new();
+    int rc = 0;
+
+    provider->config = config;
+    if (!routes_compile(config, arena, &provider->routes, mistakes))
+        rc = err_set(err, ERR_INPUT, "%s", mistakes_get(mistakes, 0)->text);
+    mistakes_free(mistakes);
+    provider->compiled =
+        arena_alloc(arena, (provider->routes.count + 1) * sizeof(*provider->compiled));
+    for (size_t i = 0; rc == 0 && i < provider->routes.count; i++)
+        rc = compile_route(&provider->routes.routes[i], arena, &provider->compiled[i], err);
+    return rc;
+}
+
+static void release_provider(const struct plan_provider *provider)
+{
+    for (size_t r = 0; r < provider->routes.count; r++)
+        for (size_t a = 0; a < provider->compiled[r].count; a++) {
+            struct action *action = &provider->compiled[r].actions[a];
+
+            if (action->kind->release)
+                action->kind->release(action);
+        }
+}
+
+const struct plan_route *plan_find(const struct plan_provider *provider, struct str event_type)
+{
+    const struct route *route = routes_find(&provider->routes, event_type);
+
+    return &provider->compiled[route - provider->routes.routes];
+}
+
 struct plan *plan_new(const struct config *config)
 {
     struct counted_plan *counted = mem_alloc(sizeof(*counted));
@@ -25,14 +93,15 @@ struct plan *plan_new(const struct config *config)
     for (size_t i = 0; i < config->provider_count; i++) {
         const struct provider_config *provider = &config->providers[i];
         struct plan_provider *compiled = &plan->providers[plan->count];
-        struct err err;
+        struct err err = {0};
 
-        compiled->config = provider;
-        if (routes_compile(provider, counted->arena, &compiled->routes, &err) == 0)
+        if (compile_provider(provider, counted->arena, compiled, &err) == 0) {
             plan->count++;
-        else
+        } else {
+            release_provider(compiled);
             log_event(LOG_ERROR, "cannot work for provider, its events wait",
                       F_STR("provider", provider->name), F_TEXT("why", err.text));
+        }
     }
     return plan;
 }
@@ -49,6 +118,8 @@ void plan_unref(struct plan *plan)
 
     if (!plan || atomic_fetch_sub_explicit(&counted->references, 1, memory_order_acq_rel) > 1)
         return;
+    for (size_t i = 0; i < plan->count; i++)
+        release_provider(&plan->providers[i]);
     config_unref(plan->config);
     arena_free(counted->arena);
     free(counted);
@@ -88,9 +159,8 @@ int plan_check_handlers(const struct plan *plan, struct db *db, struct db_args *
         const struct plan_provider *provider = &plan->providers[i];
 
         for (size_t r = 0; r < provider->routes.count; r++)
-            for (size_t a = 0; a < provider->routes.routes[r].count; a++)
-                if (check_action(provider, &provider->routes.routes[r].actions[a], db, args, err) <
-                    0)
+            for (size_t a = 0; a < provider->compiled[r].count; a++)
+                if (check_action(provider, &provider->compiled[r].actions[a], db, args, err) < 0)
                     return -1;
     }
     return 0;

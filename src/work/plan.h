@@ -3,11 +3,21 @@
 #ifndef WORK_PLAN_H
 #define WORK_PLAN_H
 
-#include "work/route.h"
+#include "db/db.h"
+#include "route/route.h"
+#include "work/handler.h"
+
+/* A route with its actions compiled. */
+struct plan_route {
+    const struct route *route;
+    struct action *actions;
+    size_t count;
+};
 
 struct plan_provider {
     const struct provider_config *config;
     struct routes routes;
+    struct plan_route *compiled; /* one a route, in their order */
 };
 
 struct plan {
@@ -16,6 +26,9 @@ struct plan {
                                         out and logged */
     size_t count;
 };
+
+/* What an event of the type gets; ptr NULL: of none. Never NULL. */
+const struct plan_route *plan_find(const struct plan_provider *provider, struct str event_type);
 
 /* Takes a reference to the configuration. */
 struct plan *plan_new(const struct config *config);

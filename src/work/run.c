@@ -255,7 +255,7 @@ static int send_texts(struct run *run, const char *const *texts, size_t count)
 /* Returns how many statements, or -1. */
 static int send_event(struct run *run, const struct claimed *event)
 {
-    const struct route *route = routes_find(&run->provider->routes, event->event_type);
+    const struct plan_route *route = plan_find(run->provider, event->event_type);
     int sum = 0, n;
 
     if (route->count == 1 && route->actions[0].kind == &handler_ignore)

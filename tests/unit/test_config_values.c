@@ -201,26 +201,6 @@ static void test_tolerance(void **state)
     }
 }
 
-static void test_actions(void **state)
-{
-    static const char *const good[] = {"ignore", "sql:a.b", "sql:billing.on_event$2", "sql:_a._b"};
-    struct err err = {0};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-        assert_int_equal(value_action(str_from(good[i]), &err), 0);
-    assert_int_equal(
-        value_action(STR("sql:a23456789012345678901234567890123456789012345678901234567"
-                         "890123.b"),
-                     &err),
-        0);
-    assert_int_equal(
-        value_action(STR("sql:a23456789012345678901234567890123456789012345678901234567"
-                         "8901234.b"),
-                     &err),
-        -1);
-}
-
 static void test_shown_values_are_cut(void **state)
 {
     char shown[VALUE_SHOWN_SIZE];
@@ -260,10 +240,13 @@ static void test_distance(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_numbers_that_are_none),
-        cmocka_unit_test(test_addresses), cmocka_unit_test(test_backoff),
-        cmocka_unit_test(test_bounds),    cmocka_unit_test(test_tolerance),
-        cmocka_unit_test(test_actions),   cmocka_unit_test(test_shown_values_are_cut),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_numbers_that_are_none),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_backoff),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_tolerance),
+        cmocka_unit_test(test_shown_values_are_cut),
         cmocka_unit_test(test_distance),
     };
 
