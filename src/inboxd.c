@@ -88,9 +88,9 @@ static int check_database(const char *conninfo, struct err *err)
     return rc;
 }
 
-static void stored(void *argument, struct str provider, enum work_class class, int64_t run_at)
+static void stored(void *argument, struct str provider, enum queue queue, int64_t run_at)
 {
-    pool_notify(argument, provider, class, run_at);
+    pool_notify(argument, provider, queue, run_at);
 }
 
 static void different(void *argument, const struct event *event, int64_t first)

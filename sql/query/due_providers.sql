@@ -1,21 +1,21 @@
--- due_providers.sql: $1 providers, $2 their cursors' run_at, $3 their cursors' ids. A row a
--- provider: n (1 for the first element), due (an event past the cursor can be claimed now), suspect_due (one that
--- runs alone can), next_at (when the next of either kind is due; null: there is none), now (the database's clock),
--- due_at (run_at of the first event past the cursor; null: there is none).
--- One probe of index work_due and one of work_suspect a provider.
+-- due_providers.sql: $1 providers, $2 queues ('sql', 'leased'), $3 their cursors' run_at, $4 their cursors' ids.
+-- A row an element: n (1 for the first element), due (something past the cursor can be claimed now), suspect_due (an
+-- event that runs alone can), next_at (when the next of either kind is due; null: there is none), now (the database's
+-- clock), due_at (run_at of the first event past the cursor; null: there is none).
+-- One probe of index work_due and one of work_suspect an element.
 select u.n::int as n,
        coalesce(d.run_at <= now(), false) as due,
        coalesce(s.run_at <= now(), false) as suspect_due,
        least(d.run_at, s.run_at) as next_at,
        now() as now,
        d.run_at as due_at
-  from unnest($1::text[], $2::timestamptz[], $3::bigint[]) with ordinality as u (provider, run_at, id, n)
+  from unnest($1::text[], $2::text[], $3::timestamptz[], $4::bigint[]) with ordinality as u (provider, queue, at, id, n)
   left join lateral (
        select w.run_at from inboxd.work w
-        where w.provider = u.provider and w.class = 'sql' and w.lane is null and not w.suspect
-          and (w.run_at, w.id) > (u.run_at, u.id)
+        where w.provider = u.provider and w.class = u.queue and w.lane is null and not w.suspect
+          and (w.run_at, w.id) > (u.at, u.id)
         order by w.run_at, w.id limit 1) d on true
   left join lateral (
        select w.run_at from inboxd.work w
-        where w.provider = u.provider and w.class = 'sql' and w.lane is null and w.suspect
+        where w.provider = u.provider and w.class = u.queue and w.lane is null and w.suspect
         order by w.run_at, w.id limit 1) s on true

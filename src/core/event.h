@@ -20,6 +20,11 @@ enum work_class {
 
 const char *work_class_name(enum work_class class); /* "sql", "leased", "pull" */
 
+/* What workers claim for itself, with a cursor of its own: classes, and lanes of whatever class. */
+enum queue { QUEUE_SQL, QUEUE_LEASED, QUEUE_LANE, QUEUE_COUNT };
+
+const char *queue_name(enum queue queue); /* "sql", "leased", "lane" */
+
 struct event {
     struct str provider; /* configured name */
     struct str id;       /* identity within the provider: 1 to 512 bytes of UTF-8 without NUL */
@@ -40,5 +45,14 @@ struct event {
     bool ordered; /* events with the same key run one at a time: a lane */
     enum work_class class;
 };
+
+/* Whether its ordering key counts. */
+static inline bool event_has_lane(const struct event *event)
+{
+    return event->ordered && event->key.ptr;
+}
+
+/* Where its work waits; QUEUE_COUNT: in none that workers claim. */
+enum queue event_queue(const struct event *event);
 
 #endif

@@ -52,24 +52,24 @@ void answers_refuse(const struct committer_options *options, struct batch_row *r
         options->answer(options->argument, list);
 }
 
-/* Tells what was stored, once a provider and class; the rows are sorted by provider. After a lost
+/* Tells what was stored, once a provider and queue; the rows are sorted by provider. After a lost
  * connection a "duplicate" may be what that session committed; nobody knows from when. */
 static void tell_stored(const struct committer_options *options, const struct batch_row *rows,
                         size_t n, bool after_loss)
 {
-    bool told[WORK_PULL + 1] = {false};
+    bool told[QUEUE_COUNT] = {false};
 
     for (size_t i = 0; i < n; i++) {
         const struct store_item *item = rows[i].item;
-        enum work_class class = item->event.class;
+        enum queue queue = event_queue(&item->event);
 
         if (i > 0 && !str_equal(rows[i - 1].item->event.provider, item->event.provider))
             memset(told, 0, sizeof(told));
-        if (told[class] || (item->result != STORE_STORED && !after_loss))
+        if (queue == QUEUE_COUNT || told[queue] || (item->result != STORE_STORED && !after_loss))
             continue;
-        options->stored(options->argument, item->event.provider, class,
+        options->stored(options->argument, item->event.provider, queue,
                         after_loss ? INT64_MIN : item->run_at);
-        told[class] = true;
+        told[queue] = true;
     }
 }
 

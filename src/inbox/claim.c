@@ -125,23 +125,27 @@ int claim_mark_suspect(struct db *db, struct db_args *args, const int64_t *ids, 
     return db_run(db, db_query("suspect_mark"), args, NULL, err);
 }
 
-int claim_look(struct db *db, struct db_args *args, const struct str *providers,
-               const struct position *after, size_t count, struct due *due, struct err *err)
+int claim_look(struct db *db, struct db_args *args, const struct look_at *at, size_t count,
+               struct due *due, struct err *err)
 {
     struct db_result *rows;
 
     db_args_clear(args);
     db_args_array_begin(args, DB_TEXT);
     for (size_t i = 0; i < count; i++)
-        db_args_element(args, providers[i]);
+        db_args_element(args, at[i].provider);
+    db_args_array_end(args);
+    db_args_array_begin(args, DB_TEXT);
+    for (size_t i = 0; i < count; i++)
+        db_args_element(args, str_from(queue_name(at[i].queue)));
     db_args_array_end(args);
     db_args_array_begin(args, DB_TIMESTAMPTZ);
     for (size_t i = 0; i < count; i++)
-        db_args_element_time(args, after[i].run_at);
+        db_args_element_time(args, at[i].after.run_at);
     db_args_array_end(args);
     db_args_array_begin(args, DB_INT8);
     for (size_t i = 0; i < count; i++)
-        db_args_element_int8(args, after[i].id);
+        db_args_element_int8(args, at[i].after.id);
     db_args_array_end(args);
     if (db_run(db, db_query("due_providers"), args, &rows, err) < 0)
         return -1;

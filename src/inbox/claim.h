@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/event.h"
 #include "db/db.h"
 
 /* A place in the order in which the events of a provider are claimed. */
@@ -71,14 +72,18 @@ int claim_alone_return(struct db *db, struct db_args *args, const struct claimed
 int claim_mark_suspect(struct db *db, struct db_args *args, const int64_t *ids, size_t count,
                        struct err *err) MUST_CHECK;
 
-/* What can be claimed, of several providers at once. */
+/* What can be claimed, of several queues at once. */
+struct look_at {
+    struct str provider;
+    enum queue queue;
+    struct position after;
+};
 struct due {
     bool due;         /* an event behind the position can be claimed */
     bool suspect_due; /* one that runs alone can */
     int64_t due_at;   /* run_at of the first event behind the position; INT64_MAX: there is none */
 };
-int claim_look(struct db *db, struct db_args *args, const struct str *providers,
-               const struct position *after, size_t count, struct due *due,
-               struct err *err) MUST_CHECK;
+int claim_look(struct db *db, struct db_args *args, const struct look_at *at, size_t count,
+               struct due *due, struct err *err) MUST_CHECK;
 
 #endif

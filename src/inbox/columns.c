@@ -65,14 +65,9 @@ static struct str sha256_of(const struct batch_row *row)
     return (struct str){(const char *)row->item->event.body_sha256, EVENT_SHA256_SIZE};
 }
 
-static bool has_lane(const struct event *event)
-{
-    return event->ordered && event->key.ptr;
-}
-
 static struct str lane_of(const struct batch_row *row)
 {
-    return has_lane(&row->item->event) ? row->item->event.key : STR_NONE;
+    return event_has_lane(&row->item->event) ? row->item->event.key : STR_NONE;
 }
 
 static bool is_repaired(const struct batch_row *row)
@@ -226,7 +221,7 @@ bool columns_put_lanes(struct columns *columns, struct db_args *args, const stru
         columns->lanes = mem_resize(columns->lanes, n * sizeof(*columns->lanes));
     }
     for (size_t i = 0; i < n; i++)
-        if (has_lane(&rows[i].item->event))
+        if (event_has_lane(&rows[i].item->event))
             columns->lanes[count++] = &rows[i].item->event;
     count = sort_lanes(columns->lanes, count);
     db_args_clear(args);

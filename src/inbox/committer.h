@@ -32,7 +32,7 @@ struct committer_options {
     /* Takes items whose result is set, linked by `next`. */
     void (*answer)(void *argument, struct store_item *list);
     /* As in struct writer_options, before the answers. */
-    void (*stored)(void *argument, struct str provider, enum work_class class, int64_t run_at);
+    void (*stored)(void *argument, struct str provider, enum queue queue, int64_t run_at);
     void (*different)(void *argument, const struct event *event, int64_t first); /* or NULL */
     /* The connection came or went; `why` is NULL when it came. */
     void (*changed)(void *argument, bool up, const struct err *why);

@@ -83,12 +83,12 @@ static void answer(void *argument, struct store_item *list)
     loop_post(writer->options.loop, answer_list, list);
 }
 
-static void stored(void *argument, struct str provider, enum work_class class, int64_t run_at)
+static void stored(void *argument, struct str provider, enum queue queue, int64_t run_at)
 {
     const struct writer_options *options = &((struct route *)argument)->writer->options;
 
     if (options->stored)
-        options->stored(options->stored_argument, provider, class, run_at);
+        options->stored(options->stored_argument, provider, queue, run_at);
 }
 
 static void different(void *argument, const struct event *event, int64_t first)

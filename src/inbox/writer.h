@@ -57,9 +57,9 @@ struct writer_options {
     int64_t ack_timeout_ms;  /* bound of a statement from the client's side */
     struct loop *loop;       /* where done() runs */
     /* Called on the store thread after each commit that stored something for `provider`, once a
-     * class, before the answers leave: wakes workers. run_at INT64_MIN: unknown, after a connection
+     * queue, before the answers leave: wakes workers. run_at INT64_MIN: unknown, after a connection
      * was lost in a commit. */
-    void (*stored)(void *argument, struct str provider, enum work_class class, int64_t run_at);
+    void (*stored)(void *argument, struct str provider, enum queue queue, int64_t run_at);
     void *stored_argument;
     /* Called on the store thread, after the answers have left, for each duplicate whose bytes
      * differ from those of the event `first`; `event` is borrowed for the call, and has no more

@@ -51,11 +51,11 @@ static void note_changed(void *argument, bool up, const struct err *why)
 }
 
 /* Workers find the event by themselves. */
-static void note_stored(void *argument, struct str provider, enum work_class class, int64_t run_at)
+static void note_stored(void *argument, struct str provider, enum queue queue, int64_t run_at)
 {
     (void)argument;
     (void)provider;
-    (void)class;
+    (void)queue;
     (void)run_at;
 }
 

@@ -4,14 +4,14 @@
 
 #define AIM_US (100 * 1000)
 
-void feed_init(struct feed *feed, struct str name)
+void feed_init(struct feed *feed)
 {
-    *feed = (struct feed){.name = name, .cursor = POSITION_START, .limit = FEED_BATCH_FIRST};
+    *feed = (struct feed){.cursor = POSITION_START, .limit = FEED_BATCH_FIRST};
 }
 
-bool feed_wants(const struct feed *feed, int concurrency, int64_t now_us)
+bool feed_wants(const struct feed *feed, int64_t now_us)
 {
-    if (feed->running >= concurrency || (feed->shut > 0 && now_us < feed->shut_until))
+    if (feed->shut > 0 && now_us < feed->shut_until)
         return false;
     return feed->ready || feed->alone_due;
 }

@@ -1,6 +1,6 @@
-/* What the workers know of one provider's events: where the next claim begins (the claim cursor),
- * whether there is something to claim, how many run, how large the next batch is. Not thread-safe:
- * the pool's lock guards it.
+/* What the workers know of one queue of a provider: where the next claim begins (the claim cursor),
+ * whether there is something to claim, how large the next batch is. Not thread-safe: the pool's
+ * lock guards it.
  *
  * The cursor moves forward with every claim, so that no claim walks over the index entries of
  * finished rows. It is moved back (lowered) to whatever becomes claimable behind it: a commit of
@@ -27,13 +27,11 @@ struct feed_claim {
 };
 
 struct feed {
-    struct str name; /* owned by the holder */
     struct position cursor;
     bool ready;         /* something may be claimable behind the cursor */
     bool alone_due;     /* an event that runs alone may be due */
     bool alone_last;    /* the last claim was for one: the other kind is next */
     uint64_t news;      /* how often ready was set */
-    int running;        /* claims and batches under way */
     int limit;          /* of the next claim */
     int careful;        /* so many more events run one by one */
     int64_t shut_until; /* monotonic us: nothing is claimed before, unless shut is 0 */
@@ -41,10 +39,10 @@ struct feed {
     struct feed_claim *claims;
 };
 
-void feed_init(struct feed *feed, struct str name);
+void feed_init(struct feed *feed);
 
 /* Whether a batch, or an event that runs alone, may be claimed now. */
-bool feed_wants(const struct feed *feed, int concurrency, int64_t now_us);
+bool feed_wants(const struct feed *feed, int64_t now_us);
 
 /* Something behind `position`, exclusive, may be claimable. */
 void feed_lower(struct feed *feed, struct position position);

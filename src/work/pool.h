@@ -18,7 +18,7 @@ struct pool *pool_new(const struct config *config);
 
 /* Any thread: events of `provider` were committed that may run from `run_at` (us since 2000) on; a
  * thread that sleeps is woken. */
-void pool_notify(struct pool *pool, struct str provider, enum work_class class, int64_t run_at);
+void pool_notify(struct pool *pool, struct str provider, enum queue queue, int64_t run_at);
 
 /* Swaps the configuration; batches that run finish under the old one. The number of threads
  * follows. */

@@ -26,7 +26,7 @@ static size_t place_of(const struct schedule *schedule, struct str name)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (str_compare(schedule->sources[middle]->feed.name, name) < 0)
+        if (str_compare(schedule->sources[middle]->name, name) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -38,7 +38,7 @@ struct source *schedule_find(const struct schedule *schedule, struct str name)
 {
     size_t place = place_of(schedule, name);
 
-    if (place < schedule->count && str_equal(schedule->sources[place]->feed.name, name))
+    if (place < schedule->count && str_equal(schedule->sources[place]->name, name))
         return schedule->sources[place];
     return NULL;
 }
@@ -48,8 +48,9 @@ static struct source *add(struct schedule *schedule, struct str name)
     size_t place = place_of(schedule, name);
     struct source *source = mem_alloc(sizeof(*source));
 
-    source->name = mem_copy(name);
-    feed_init(&source->feed, (struct str){source->name, name.len});
+    source->name = (struct str){mem_copy(name), name.len};
+    for (int i = 0; i < QUEUE_COUNT; i++)
+        feed_init(&source->feeds[i]);
     schedule->sources =
         mem_resize(schedule->sources, (schedule->count + 1) * sizeof(struct source *));
     memmove(schedule->sources + place + 1, schedule->sources + place,
@@ -77,7 +78,7 @@ void schedule_set_plan(struct schedule *schedule, const struct plan *plan)
 void schedule_release(struct schedule *schedule)
 {
     for (size_t i = 0; i < schedule->count; i++) {
-        free(schedule->sources[i]->name);
+        free((char *)schedule->sources[i]->name.ptr);
         free(schedule->sources[i]);
     }
     free(schedule->sources);
@@ -85,20 +86,30 @@ void schedule_release(struct schedule *schedule)
 
 /* ---- turns ---- */
 
-static bool wants(const struct source *source, const struct plan *plan, int64_t now_us)
+/* The queue that was served last comes last. */
+static bool wants(const struct source *source, const struct plan *plan, int64_t now_us,
+                  enum queue *queue)
 {
-    return source->plan_index >= 0 &&
-           feed_wants(&source->feed, plan->providers[source->plan_index].config->concurrency,
-                      now_us);
+    if (source->plan_index < 0 ||
+        source->running >= plan->providers[source->plan_index].config->concurrency)
+        return false;
+    for (int i = 1; i <= QUEUE_COUNT; i++) {
+        *queue = (enum queue)(((int)source->last + i) % QUEUE_COUNT);
+        if (feed_wants(&source->feeds[*queue], now_us))
+            return true;
+    }
+    return false;
 }
 
-struct source *schedule_pick(struct schedule *schedule, const struct plan *plan, int64_t now_us)
+struct source *schedule_pick(struct schedule *schedule, const struct plan *plan, int64_t now_us,
+                             enum queue *queue)
 {
     for (size_t i = 0; i < schedule->count; i++) {
         size_t n = (schedule->turn + i) % schedule->count;
 
-        if (wants(schedule->sources[n], plan, now_us)) {
+        if (wants(schedule->sources[n], plan, now_us, queue)) {
             schedule->turn = n + 1;
+            schedule->sources[n]->last = *queue;
             return schedule->sources[n];
         }
     }
@@ -107,8 +118,10 @@ struct source *schedule_pick(struct schedule *schedule, const struct plan *plan,
 
 bool schedule_has_more(const struct schedule *schedule, const struct plan *plan, int64_t now_us)
 {
+    enum queue queue;
+
     for (size_t i = 0; i < schedule->count; i++)
-        if (wants(schedule->sources[i], plan, now_us))
+        if (wants(schedule->sources[i], plan, now_us, &queue))
             return true;
     return false;
 }
@@ -154,22 +167,26 @@ static struct position place_of_look(enum look_kind kind, const struct feed *fee
 
 void schedule_look_begin(struct schedule *schedule, struct look *look, int64_t now_us)
 {
-    size_t size = schedule->count + 1;
+    size_t size = schedule->count * QUEUE_COUNT + 1;
 
     look->kind = kind_of_look(schedule, now_us);
-    look->sources = mem_alloc(size * sizeof(struct source *));
-    look->names = mem_alloc(size * sizeof(*look->names));
-    look->after = mem_alloc(size * sizeof(*look->after));
+    look->feeds = mem_alloc(size * sizeof(struct feed *));
+    look->at = mem_alloc(size * sizeof(*look->at));
     look->due = mem_alloc(size * sizeof(*look->due));
     for (size_t i = 0; i < schedule->count; i++) {
         struct source *source = schedule->sources[i];
 
         if (source->plan_index < 0)
             continue;
-        look->sources[look->count] = source;
-        look->names[look->count] = source->feed.name;
-        look->after[look->count] = place_of_look(look->kind, &source->feed);
-        look->count++;
+        for (int queue = 0; queue < QUEUE_COUNT; queue++) {
+            struct feed *feed = &source->feeds[queue];
+
+            if (!queue_is_claimed((enum queue)queue))
+                continue;
+            look->feeds[look->count] = feed;
+            look->at[look->count++] =
+                (struct look_at){source->name, (enum queue)queue, place_of_look(look->kind, feed)};
+        }
     }
 }
 
@@ -191,7 +208,7 @@ void schedule_look_end(struct schedule *schedule, const struct look *look, bool 
     if (look->kind == LOOK_BEHIND)
         schedule->next_behind_us = after_share(now, LOOK_US, took_us);
     for (size_t i = 0; i < look->count; i++) {
-        struct feed *feed = &look->sources[i]->feed;
+        struct feed *feed = look->feeds[i];
 
         if (look->due[i].due)
             feed_lower(feed, (struct position){look->due[i].due_at, 0});
@@ -202,8 +219,7 @@ void schedule_look_end(struct schedule *schedule, const struct look *look, bool 
 
 void look_release(struct look *look)
 {
-    free(look->sources);
-    free(look->names);
-    free(look->after);
+    free(look->feeds);
+    free(look->at);
     free(look->due);
 }

@@ -8,11 +8,19 @@
 
 /* One provider, for as long as the pool lives. */
 struct source {
-    struct feed feed;
-    char *name;
-    int plan_index; /* in the plan; -1: not configured any more */
+    struct feed feeds[QUEUE_COUNT];
+    struct str name; /* owned */
+    int running;     /* claims and batches under way, of all queues */
+    enum queue last; /* queue that was served last */
+    int plan_index;  /* in the plan; -1: not configured any more */
     int64_t failure_logged_us;
 };
+
+/* Queues that somebody here claims from. */
+static inline bool queue_is_claimed(enum queue queue)
+{
+    return queue == QUEUE_SQL;
+}
 
 struct schedule {
     struct source **sources; /* sorted by name */
@@ -29,8 +37,9 @@ void schedule_set_plan(struct schedule *schedule, const struct plan *plan);
 void schedule_release(struct schedule *schedule);
 struct source *schedule_find(const struct schedule *schedule, struct str name); /* NULL: none */
 
-/* The next provider with something to claim, in turn; NULL: none. */
-struct source *schedule_pick(struct schedule *schedule, const struct plan *plan, int64_t now_us);
+/* The next provider with something to claim, and which of its queues, both in turn; NULL: none. */
+struct source *schedule_pick(struct schedule *schedule, const struct plan *plan, int64_t now_us,
+                             enum queue *queue);
 bool schedule_has_more(const struct schedule *schedule, const struct plan *plan, int64_t now_us);
 
 /* ---- looking ---- */
@@ -44,9 +53,8 @@ enum look_kind {
 struct look {
     enum look_kind kind;
     size_t count;
-    struct source **sources;
-    struct str *names;
-    struct position *after;
+    struct feed **feeds;
+    struct look_at *at;
     struct due *due;
 };
 

@@ -182,10 +182,10 @@ bool worker_owes(struct worker *worker, const struct run *run, enum run_end end)
     return false;
 }
 
-int worker_look(struct worker *worker, const struct str *providers, const struct position *after,
-                size_t count, struct due *due, struct err *err)
+int worker_look(struct worker *worker, const struct look_at *at, size_t count, struct due *due,
+                struct err *err)
 {
-    return claim_look(worker->db, worker->args, providers, after, count, due, err);
+    return claim_look(worker->db, worker->args, at, count, due, err);
 }
 
 int worker_check_handlers(struct worker *worker, const struct plan *plan, struct err *err)

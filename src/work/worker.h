@@ -25,8 +25,8 @@ void worker_begin(struct worker *worker, const struct plan_provider *provider, s
 bool worker_owes(struct worker *worker, const struct run *run, enum run_end end);
 bool worker_is_in_debt(const struct worker *worker);
 
-int worker_look(struct worker *worker, const struct str *providers, const struct position *after,
-                size_t count, struct due *due, struct err *err) MUST_CHECK;
+int worker_look(struct worker *worker, const struct look_at *at, size_t count, struct due *due,
+                struct err *err) MUST_CHECK;
 int worker_check_handlers(struct worker *worker, const struct plan *plan,
                           struct err *err) MUST_CHECK;
 

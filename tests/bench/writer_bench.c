@@ -91,9 +91,9 @@ static void put(struct slot *slot)
     }
 }
 
-static void on_stored(void *argument, struct str provider, enum work_class class, int64_t run_at)
+static void on_stored(void *argument, struct str provider, enum queue queue, int64_t run_at)
 {
-    (void)argument, (void)provider, (void)class, (void)run_at;
+    (void)argument, (void)provider, (void)queue, (void)run_at;
     __atomic_fetch_add(&notified, 1, __ATOMIC_RELAXED);
 }
 

@@ -10,7 +10,7 @@ from sql.statements import claim, event, literal, prepare, store_args, text
 
 HOT = {
     "claim_sql": (["'h'", "'-infinity'", "0", "50"], "work_due"),
-    "due_providers": (["'{h}'", "'{-infinity}'", "'{0}'"], "work_due"),
+    "due_providers": (["'{h}'", "'{sql}'", "'{-infinity}'", "'{0}'"], "work_due"),
     "suspect_claim": (["'h'", "3", "1", "'w'"], "work_suspect"),
     "suspect_mark": (["'{1,2,3}'"], "work_pkey"),
     "suspect_take": (["1", "1"], "work_pkey"),

@@ -47,7 +47,7 @@ def test_the_daemon_role_may_run_every_statement(pg):
     statements.run(session, "suspect_mark", [1])
     statements.run(session, "suspect_claim", "h", 3, 1.0, "w")
     statements.run(session, "suspect_take", 1, 1)
-    statements.run(session, "due_providers", ["h"], ["-infinity"], [0])
+    statements.run(session, "due_providers", ["h"], ["sql"], ["-infinity"], [0])
     statements.run(session, "daemon_seen", "i", "host", 1, "0", 1, ["h"])
     statements.run(session, "daemon_gone", "i")
     statements.run(session, "secret_use", ["h"], ["file:/x"], [1], [1], [3])

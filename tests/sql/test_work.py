@@ -135,9 +135,13 @@ def test_due_providers_tells_what_can_be_claimed_and_when_the_next_can(pg):
     store(pg, "e1", event("e2", provider="i"), event("e3", provider="j"))
     pg.execute("update work set run_at = now() + interval '1 hour' where provider = 'i'")
     pg.execute("update work set suspect = true where provider = 'j'")
-    rows = run(pg, "due_providers", ["h", "i", "j", "none", "h"], ["-infinity"] * 4 + ["infinity"], [0] * 5)
+    store(pg, event("l", provider="l", **{"class": "leased"}))
+    at = [("h", "sql"), ("i", "sql"), ("j", "sql"), ("none", "sql"), ("h", "sql"), ("l", "sql"), ("l", "leased"), ("h", "leased")]
+    times = ["-infinity"] * 4 + ["infinity"] + ["-infinity"] * 3
+    rows = run(pg, "due_providers", [p for p, _ in at], [q for _, q in at], times, [0] * len(at))
     assert [row[:3] for row in rows] == [
-        (1, True, False), (2, False, False), (3, False, True), (4, False, False), (5, False, False)
+        (1, True, False), (2, False, False), (3, False, True), (4, False, False), (5, False, False),
+        (6, False, False), (7, True, False), (8, False, False),
     ]  # fmt: skip
     assert rows[1][3] > rows[1][4] and rows[0][3] <= rows[0][4]
     assert rows[3][3] is None and rows[4][3] is None

@@ -27,7 +27,7 @@ static void test_claims_go_on_behind_their_last_row(void **state)
     struct feed_claim a, b;
 
     (void)state;
-    feed_init(&feed, STR("p"));
+    feed_init(&feed);
     assert_cursor(&feed, INT64_MIN, 0);
     feed_claim_begin(&feed, &a);
     feed_claim_begin(&feed, &b);
@@ -43,7 +43,7 @@ static void test_it_is_lowered_never_raised_by_a_notification(void **state)
     struct feed_claim claim;
 
     (void)state;
-    feed_init(&feed, STR("p"));
+    feed_init(&feed);
     feed_claim_begin(&feed, &claim);
     feed_claim_end(&feed, &claim, 4, at(100, 4));
     feed_lower(&feed, at(300, 0));
@@ -59,7 +59,7 @@ static void test_a_claim_under_way_does_not_pass_over_what_it_may_not_have_seen(
     struct feed_claim early, late;
 
     (void)state;
-    feed_init(&feed, STR("p"));
+    feed_init(&feed);
     feed_claim_begin(&feed, &early);
     feed_lower(&feed, at(50, 0)); /* committed after the claim's snapshot */
     feed_claim_end(&feed, &early, 4, at(100, 4));
@@ -84,10 +84,10 @@ static void test_a_short_claim_means_that_nothing_is_left_unless_something_came(
     struct feed_claim claim;
 
     (void)state;
-    feed_init(&feed, STR("p"));
-    assert_false(feed_wants(&feed, 1, 0));
+    feed_init(&feed);
+    assert_false(feed_wants(&feed, 0));
     feed_lower(&feed, at(10, 0));
-    assert_true(feed_wants(&feed, 1, 0));
+    assert_true(feed_wants(&feed, 0));
     feed_claim_begin(&feed, &claim);
     feed_claim_end(&feed, &claim, (size_t)claim.limit, at(20, 4));
     assert_true(feed.ready);
@@ -111,7 +111,7 @@ static void test_a_retry_in_the_future_does_not_make_it_ready(void **state)
     struct feed_claim claim;
 
     (void)state;
-    feed_init(&feed, STR("p"));
+    feed_init(&feed);
     feed_claim_begin(&feed, &claim);
     feed_claim_end(&feed, &claim, 1, at(100, 1));
     feed_expect(&feed, at(500, 0));
@@ -122,24 +122,22 @@ static void test_a_retry_in_the_future_does_not_make_it_ready(void **state)
     assert_cursor(&feed, 90, 0);
 }
 
-static void test_concurrency_and_debts_hold_it_back(void **state)
+static void test_debts_hold_it_back(void **state)
 {
     struct feed feed;
 
     (void)state;
-    feed_init(&feed, STR("p"));
+    feed_init(&feed);
     feed.ready = true;
-    feed.running = 2;
-    assert_false(feed_wants(&feed, 2, 0));
-    assert_true(feed_wants(&feed, 3, 0));
+    assert_true(feed_wants(&feed, 0));
     feed.shut = 1;
     feed.shut_until = 1000;
-    assert_false(feed_wants(&feed, 3, 999));
-    assert_true(feed_wants(&feed, 3, 1000)); /* not for ever */
+    assert_false(feed_wants(&feed, 999));
+    assert_true(feed_wants(&feed, 1000)); /* not for ever */
     feed.ready = false;
-    assert_false(feed_wants(&feed, 3, 1000));
+    assert_false(feed_wants(&feed, 1000));
     feed.alone_due = true;
-    assert_true(feed_wants(&feed, 3, 1000));
+    assert_true(feed_wants(&feed, 1000));
 }
 
 static void test_batches_aim_at_a_tenth_of_a_second(void **state)
@@ -148,7 +146,7 @@ static void test_batches_aim_at_a_tenth_of_a_second(void **state)
     struct feed_claim claim;
 
     (void)state;
-    feed_init(&feed, STR("p"));
+    feed_init(&feed);
     for (int i = 0; i < 10; i++)
         feed_took(&feed, (size_t)feed.limit, 1000);
     assert_int_equal(feed.limit, CLAIM_MAX);
@@ -186,7 +184,7 @@ static void test_random_interleavings_lose_nothing(void **state)
     int committed = 0, done = 0;
 
     (void)state;
-    feed_init(&feed, STR("p"));
+    feed_init(&feed);
     for (int i = 0; i < ROWS; i++) {
         seen_at[i] = INT64_MAX;
         owner[i] = 0;
@@ -214,7 +212,7 @@ static void test_random_interleavings_lose_nothing(void **state)
                 feed_lower(&feed, at(row, 0));
             }
         } else if (began[who] == 0) {
-            if (feed_wants(&feed, CLAIMERS, 0)) {
+            if (feed_wants(&feed, 0)) {
                 feed_claim_begin(&feed, &claims[who]);
                 began[who] = step;
             }
@@ -245,7 +243,7 @@ int main(void)
         cmocka_unit_test(test_a_claim_under_way_does_not_pass_over_what_it_may_not_have_seen),
         cmocka_unit_test(test_a_short_claim_means_that_nothing_is_left_unless_something_came),
         cmocka_unit_test(test_a_retry_in_the_future_does_not_make_it_ready),
-        cmocka_unit_test(test_concurrency_and_debts_hold_it_back),
+        cmocka_unit_test(test_debts_hold_it_back),
         cmocka_unit_test(test_batches_aim_at_a_tenth_of_a_second),
         cmocka_unit_test(test_random_interleavings_lose_nothing),
     };

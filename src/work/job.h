@@ -1,0 +1,26 @@
+/* A thread's next thing to do: looking for what became due, a batch of a queue, an event that runs
+ * alone, or ending. */
+#ifndef WORK_JOB_H
+#define WORK_JOB_H
+
+#include "work/pool_state.h"
+
+enum job_kind { JOB_END, JOB_LOOK, JOB_BATCH, JOB_ALONE };
+
+struct job {
+    enum job_kind kind;
+    struct plan *plan; /* a reference */
+    struct source *source;
+    enum queue queue;
+    struct feed *feed; /* the source's, of that queue */
+    const struct plan_provider *provider;
+    struct feed_claim claim; /* of JOB_BATCH */
+};
+
+/* The next job; waits for one. */
+void job_take(struct member *member, struct job *job);
+
+/* Under the lock: wakes a thread that sleeps, if there is one. */
+void job_call_another(struct pool *pool);
+
+#endif
