@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/access.h"
+#include "config/names.h"
 #include "config/value.h"
 
 static void wrong(const struct build *build, const struct entry *entry, const struct err *err)
@@ -101,6 +102,17 @@ static void store_networks(const struct build *build, const struct entry *entry,
         memcpy(member, &networks, sizeof(networks));
 }
 
+static void store_names(const struct build *build, const struct entry *entry, char *member)
+{
+    struct err err = {0};
+    struct name_list names;
+
+    if (value_names(entry->value, build->arena, &names, &err) < 0)
+        wrong(build, entry, &err);
+    else
+        memcpy(member, &names, sizeof(names));
+}
+
 static void store_rate(const struct build *build, const struct entry *entry, char *member)
 {
     struct err err = {0};
@@ -139,6 +151,9 @@ void build_member(const struct build *build, const struct entry *entry, void *ob
         break;
     case KEY_TOLERANCE:
         store_tolerance(build, entry, member);
+        break;
+    case KEY_NAMES:
+        store_names(build, entry, member);
         break;
     case KEY_NETWORKS:
         store_networks(build, entry, member);
@@ -196,6 +211,7 @@ bool build_same(const struct key *key, const void *a, const void *b)
     case KEY_TOLERANCE:
         return memcmp(x, y, sizeof(struct tolerance)) == 0;
     case KEY_ADDRESS:
+    case KEY_NAMES:
     case KEY_NETWORKS:
     case KEY_RATE:
     case KEY_SECRET:

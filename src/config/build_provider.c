@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "config/build.h"
+#include "config/names.h"
 #include "config/presets.h"
 #include "config/secret_source.h"
 #include "config/value.h"
@@ -429,6 +430,7 @@ void build_provider(const struct build *build, const struct section *section,
     fill_members(&check, preset.count ? &preset.list[0] : NULL);
     if (!line_of(&check, "max_body") && provider->max_body == 0)
         provider->max_body = build->config->max_body;
+    provider->redact = names_join(&build->config->redact, &provider->redact, build->arena);
     check_max_body(&check, preset.count ? &preset.list[0] : NULL);
     fill_ack_timeout(&check);
     if (!line_of(&check, "concurrency"))

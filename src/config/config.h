@@ -71,6 +71,12 @@ struct network_list {
     bool unix_peers; /* "unix": whoever is connected by a Unix socket; only trusted_proxies */
 };
 
+/* Names of headers as one setting lists them. */
+struct name_list {
+    const struct str *list;
+    size_t count;
+};
+
 struct provider_config {
     struct str name;
     const char *file;
@@ -115,6 +121,8 @@ struct provider_config {
     enum on_off quarantine;
     struct quarantine_bounds quarantine_max;
 
+    struct name_list redact; /* that of [inboxd] and its own */
+
     struct network_list allow; /* count 0: everybody */
     struct rate rate, rate_per_address;
 
@@ -143,6 +151,7 @@ struct config {
     int64_t header_timeout_ms, body_timeout_ms;
     int64_t min_rate; /* bytes a second; 0: any */
     struct network_list trusted_proxies;
+    struct name_list redact;
     int64_t idle_timeout_ms;
     int64_t ack_timeout_ms;
     int64_t shutdown_timeout_ms;

@@ -94,6 +94,9 @@ const struct key key_table[] = {
     KEY(INBOXD, trusted_proxies, NETWORKS, NULL,
         "Whose X-Forwarded-For and Forwarded are believed.",
         IN_CONFIG(trusted_proxies), .flags = KEY_MAY_EMPTY),
+    KEY(INBOXD, redact, NAMES, NULL,
+        "Headers whose values are not kept, beside those that inboxd takes for secrets.",
+        IN_CONFIG(redact), .flags = KEY_MAY_EMPTY),
     KEY(INBOXD, queue_max, COUNT, "10000",
         "The most requests that wait for a writer; one more is answered 503.",
         IN_CONFIG(queue_max), .min = 1, .max = 1000000, .flags = KEY_NEEDS_RESTART),
@@ -197,6 +200,9 @@ const struct key key_table[] = {
     KEY(PROVIDER, quarantine_max, BOUNDS, "1000 10M 120",
         "The most refused requests and bytes that are kept, and the most a minute from one address.",
         IN_PROVIDER(quarantine_max)),
+    KEY(PROVIDER, redact, NAMES, NULL,
+        "Headers whose values are not kept, beside those of [inboxd].",
+        IN_PROVIDER(redact), .flags = KEY_MAY_EMPTY),
     KEY(PROVIDER, allow, NETWORKS, NULL,
         "The addresses that may send; others are answered 403.",
         IN_PROVIDER(allow), .flags = KEY_MAY_EMPTY),
@@ -272,7 +278,7 @@ const char *key_type_text(enum key_type type)
         [KEY_WORD] = "word",           [KEY_ADDRESS] = "address", [KEY_TEXT] = "text",
         [KEY_SETTING] = "text",        [KEY_BACKOFF] = "backoff", [KEY_BOUNDS] = "bound",
         [KEY_TOLERANCE] = "tolerance", [KEY_SECRET] = "secret",   [KEY_ACTIONS] = "actions",
-        [KEY_NETWORKS] = "networks",   [KEY_RATE] = "rate",
+        [KEY_NETWORKS] = "networks",   [KEY_RATE] = "rate",       [KEY_NAMES] = "names",
     };
 
     return texts[type];

@@ -24,6 +24,7 @@ enum key_type {
     KEY_BACKOFF,   /* struct backoff */
     KEY_TOLERANCE, /* struct tolerance */
     KEY_BOUNDS,    /* struct quarantine_bounds: rows, bytes and, optionally, rows a minute */
+    KEY_NAMES,     /* struct name_list */
     KEY_NETWORKS,  /* struct network_list */
     KEY_RATE,      /* struct rate */
     KEY_SECRET,    /* a reference to a secret, an array */

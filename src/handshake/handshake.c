@@ -359,6 +359,33 @@ enum parameter call_header(const struct handshake_call *call, struct str name, s
                                                                       : PARAMETER_THERE;
 }
 
+/* Takes a string off the front of what is known to be JSON. */
+static bool skip_string(struct str *s)
+{
+    size_t i = 1;
+
+    if (s->len == 0 || s->ptr[0] != '"')
+        return false;
+    while (i < s->len && s->ptr[i] != '"')
+        i += s->ptr[i] == '\\' ? 2 : 1;
+    return i < s->len && skip(s, (struct str){s->ptr, i + 1});
+}
+
+bool handshake_hands_over(struct str body)
+{
+    static const struct str name = {"\"verification_token\"", 20};
+    struct json_scan scan;
+    struct str rest;
+
+    if (body.len < name.len || body.len > HANDSHAKE_BODY_MAX ||
+        !memmem(body.ptr, body.len, name.ptr, name.len) ||
+        !json_scan(body, NULL, JSON_DEPTH_DEFAULT, &scan, NULL))
+        return false;
+    rest = scan.value.text;
+    return skip(&rest, STR("{")) && skip(&rest, name) && skip(&rest, STR(":")) &&
+           skip_string(&rest) && str_is(rest, "}");
+}
+
 /* ---- ways to answer ---- */
 
 bool reply_refuse(const struct handshake_call *call, enum refusal refusal)

@@ -55,4 +55,8 @@ bool handshakes_answer(const struct handshakes *handshakes, enum handshake_stage
                        const struct request *request, struct str secret, struct arena *arena,
                        struct handshake_reply *reply);
 
+/* Whether a body is nothing but a token that its sender hands over (token-capture), whatever the
+ * section's handshakes. */
+bool handshake_hands_over(struct str body);
+
 #endif

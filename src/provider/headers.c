@@ -4,6 +4,7 @@
 
 #include "base/attr.h"
 #include "base/utf8.h"
+#include "config/names.h"
 
 /* What the names of headers hold whose values open something. A received signature is no secret; a
  * received token is. */
@@ -127,15 +128,17 @@ static bool named_before(const struct request *request, size_t i)
     return false;
 }
 
-static void put_values(const struct request *request, size_t first,
-                       const struct verify_scheme *scheme, struct buf *out)
+static bool is_redacted(struct str name, const struct verify_scheme *scheme,
+                        const struct name_list *redact)
+{
+    return headers_are_secret(name) || (scheme && verify_shows_secret(scheme, name)) ||
+           (redact && names_have(redact, name));
+}
+
+static void put_values(const struct request *request, size_t first, struct buf *out)
 {
     struct str name = request->headers[first].name;
 
-    if (headers_are_secret(name) || (scheme && verify_shows_secret(scheme, name))) {
-        buf_put_str(out, STR("[redacted]"));
-        return;
-    }
     for (size_t i = first; i < request->header_count; i++) {
         if (i > first && !str_equal_nocase(request->headers[i].name, name))
             continue;
@@ -146,7 +149,7 @@ static void put_values(const struct request *request, size_t first,
 }
 
 void headers_put_json(const struct request *request, const struct verify_scheme *scheme,
-                      struct buf *out)
+                      const struct name_list *redact, struct buf *out)
 {
     buf_put_char(out, '{');
     for (size_t i = 0; i < request->header_count; i++) {
@@ -157,7 +160,10 @@ void headers_put_json(const struct request *request, const struct verify_scheme 
         buf_put_char(out, '"');
         put_name(out, request->headers[i].name);
         buf_put(out, "\":\"", 3);
-        put_values(request, i, scheme, out);
+        if (is_redacted(request->headers[i].name, scheme, redact))
+            buf_put_str(out, STR("[redacted]"));
+        else
+            put_values(request, i, out);
         buf_put_char(out, '"');
     }
     buf_put_char(out, '}');

@@ -125,7 +125,7 @@ static struct str read_headers(struct provider *provider, const struct request *
                                struct arena *arena)
 {
     buf_clear(&provider->headers);
-    headers_put_json(request, provider->scheme, &provider->headers);
+    headers_put_json(request, provider->scheme, &provider->config->redact, &provider->headers);
     return arena_copy(arena, buf_str(&provider->headers));
 }
 

@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "config/names.h"
 #include "provider/headers.h"
 
 /* The next word of a setting; ptr NULL: none is left. */
@@ -45,11 +46,54 @@ static bool compares_secrets(const struct provider_config *provider)
     return str_is(provider->verify.text, "token") || str_is(provider->verify.text, "basic");
 }
 
+/* Whether a setting names that header, as a source or in a template. */
+static bool mentions(struct str text, struct str name)
+{
+    static const struct str place = {"header:", 7};
+
+    for (; text.len > place.len; text = (struct str){text.ptr + 1, text.len - 1}) {
+        struct str rest = {text.ptr + place.len, text.len - place.len};
+        size_t len = 1;
+
+        if (!str_starts(text, place))
+            continue;
+        while (len <= rest.len && request_names_header((struct str){rest.ptr, len}))
+            len++;
+        if (str_equal_nocase((struct str){rest.ptr, len - 1}, name))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a request without that header would be another event, or none. */
+static bool needs(const struct provider_config *provider, struct str name)
+{
+    const struct setting *const settings[] = {&provider->timestamp, &provider->signed_template,
+                                              &provider->event_id,  &provider->event_type,
+                                              &provider->key,       &provider->event_time};
+
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+        if (mentions(settings[i]->text, name))
+            return true;
+    return false;
+}
+
 bool conceal_header(const struct provider_config *provider, struct str name)
 {
     if (reads(provider, STR("header:"), name))
         return compares_secrets(provider);
-    return headers_are_secret(name);
+    return headers_are_secret(name) ||
+           (names_have(&provider->redact, name) && !needs(provider, name));
+}
+
+bool conceal_from_view_header(const struct provider_config *provider, struct str name)
+{
+    return str_is(provider->verify.text, "jwt") && reads(provider, STR("header:"), name);
+}
+
+bool conceal_from_view_parameter(const struct provider_config *provider, struct str name)
+{
+    return str_is(provider->verify.text, "jwt") && reads(provider, STR("query:"), name);
 }
 
 bool conceal_parameter(const struct provider_config *provider, struct str name)

@@ -10,10 +10,17 @@
 #include "config/config.h"
 #include "quarantine/refused.h"
 
-/* Whether the value of that header, or of that query parameter, is a credential: by its name, or
- * because the provider's scheme compares it. What a scheme reads a signature from is none. */
+/* Whether the value of that header, or of that query parameter, is a credential: by its name,
+ * because the provider's scheme compares it, or because the configuration wants it hidden
+ * (`redact`) and the provider's section does not read it. What a scheme reads a signature from is
+ * none. */
 bool conceal_header(const struct provider_config *provider, struct str name);
 bool conceal_parameter(const struct provider_config *provider, struct str name);
+
+/* Whether it is shown to nobody, although it is kept: what `verify = jwt` reads has to be verified
+ * again, and opens something all the same. */
+bool conceal_from_view_header(const struct provider_config *provider, struct str name);
+bool conceal_from_view_parameter(const struct provider_config *provider, struct str name);
 
 /* The part of a header's value that is the credential: all, or what follows "Bearer " and the like,
  * or a prefix that the provider's `signature` names. Borrows from `value`. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/secret.h"
+#include "handshake/handshake.h"
 #include "provider/headers.h"
 #include "quarantine/conceal.h"
 
@@ -85,13 +86,13 @@ static void conceal_value(struct draft *draft, struct str value)
 }
 
 /* Names are compared as they are decoded: "to%6Ben" is one too. */
-static bool is_credential(const struct draft *draft, struct str name)
+static bool is_one(const struct draft *draft, struct str name,
+                   bool (*judge)(const struct provider_config *provider, struct str name))
 {
     char *decoded = mem_alloc(name.len + 1);
     ssize_t len = codec_percent_decode(name, decoded);
-    bool found =
-        conceal_parameter(draft->provider, name) ||
-        (len >= 0 && conceal_parameter(draft->provider, (struct str){decoded, (size_t)len}));
+    bool found = judge(draft->provider, name) ||
+                 (len >= 0 && judge(draft->provider, (struct str){decoded, (size_t)len}));
 
     free(decoded);
     return found;
@@ -102,12 +103,43 @@ static void put_parameter(struct draft *draft, struct str pair)
     const char *equals = memchr(pair.ptr, '=', pair.len);
     struct str name = {pair.ptr, equals ? (size_t)(equals - pair.ptr) : pair.len};
 
-    if (!equals || !is_credential(draft, name)) {
+    if (equals && is_one(draft, name, conceal_parameter)) {
+        put_target(draft, (struct str){pair.ptr, name.len + 1});
+        conceal_value(draft, (struct str){equals + 1, pair.len - name.len - 1});
+    } else if (equals && is_one(draft, name, conceal_from_view_parameter)) {
+        put_target(draft, (struct str){pair.ptr, name.len + 1});
+        buf_put_str(&draft->head, (struct str){equals + 1, pair.len - name.len - 1});
+        buf_put(&draft->target, REDACTED, sizeof(REDACTED) - 1);
+    } else {
         put_target(draft, pair);
-        return;
     }
-    put_target(draft, (struct str){pair.ptr, name.len + 1});
-    conceal_value(draft, (struct str){equals + 1, pair.len - name.len - 1});
+}
+
+/* How far the user and the password reach in "http://USER:PASSWORD@HOST/PATH", with the @; 0: there
+ * are none. They are not for us, and nothing is verified by them. */
+static size_t userinfo_end(struct str path)
+{
+    size_t start = 0, end = 0;
+
+    while (start + 3 <= path.len && memcmp(path.ptr + start, "://", 3) != 0) {
+        if (path.ptr[start] == '/')
+            return 0;
+        start++;
+    }
+    for (size_t i = start + 3; i < path.len && path.ptr[i] != '/'; i++)
+        if (path.ptr[i] == '@')
+            end = i + 1;
+    return end;
+}
+
+static void put_path(struct draft *draft, struct str path)
+{
+    size_t end = userinfo_end(path);
+    const char *colon = end ? memchr(path.ptr, ':', end) : NULL;
+    size_t scheme = colon ? (size_t)(colon - path.ptr) + 3 : 0;
+
+    put_target(draft, (struct str){path.ptr, scheme});
+    put_target(draft, (struct str){path.ptr + end, path.len - end});
 }
 
 static void put_request_line(struct draft *draft, const struct request *request)
@@ -118,7 +150,7 @@ static void put_request_line(struct draft *draft, const struct request *request)
 
     buf_put_str(&draft->head, request->method);
     buf_put_char(&draft->head, ' ');
-    put_target(draft, (struct str){rest.ptr, path});
+    put_path(draft, (struct str){rest.ptr, path});
     rest = (struct str){rest.ptr + path, rest.len - path};
     while (rest.len > 0) {
         const char *end = memchr(rest.ptr, '&', rest.len);
@@ -147,6 +179,8 @@ static void put_header(struct draft *draft, const struct header *header, struct 
     *shown = *header;
     put_line(draft, header->name);
     buf_put(&draft->head, ": ", 2);
+    if (conceal_from_view_header(draft->provider, header->name))
+        shown->value = STR(REDACTED);
     if (!conceal_header(draft->provider, header->name)) {
         put_line(draft, header->value);
     } else {
@@ -157,6 +191,19 @@ static void put_header(struct draft *draft, const struct header *header, struct 
         shown->value = STR(REDACTED);
     }
     buf_put_char(&draft->head, '\n');
+}
+
+/* ---- the body ---- */
+
+/* The bytes as they came; but a token that a provider hands over, to a section that does not take
+ * it, is no event and nothing that could be released. */
+static struct str copy_body(struct arena *arena, struct str body)
+{
+    static const char kept[] = "{\"verification_token\":\"" REDACTED "\"}";
+
+    if (handshake_hands_over(body))
+        body = (struct str){kept, sizeof(kept) - 1};
+    return arena_copy(arena, body.ptr ? body : STR(""));
 }
 
 /* ---- copies ---- */
@@ -171,7 +218,7 @@ static struct refused *begin(const struct provider_config *provider, struct str 
     refused->provider = arena_copy(arena, provider->name);
     refused->reason = arena_copy(arena, str_from(reason));
     refused->source_ip = arena_copy(arena, source_ip);
-    refused->body = arena_copy(arena, body.ptr ? body : STR(""));
+    refused->body = copy_body(arena, body);
     refused->bounds = provider->quarantine_max;
     refused->at_us = clock_mono_us();
     refused->source = refused_source(source_ip);
@@ -196,7 +243,7 @@ static void put_heads(struct refused *refused, struct draft *draft, const struct
         put_header(draft, &request->headers[i], &headers[i]);
     shown.headers = headers;
     buf_init(&json, BUF_NO_CAP);
-    headers_put_json(&shown, NULL, &json);
+    headers_put_json(&shown, NULL, &draft->provider->redact, &json);
     refused->headers = arena_copy(refused->arena, buf_str(&json));
     buf_release(&json);
 }

@@ -110,7 +110,7 @@ static void only_digest(struct subject *subject)
 static void only_headers(struct subject *subject)
 {
     buf_clear(&subject->scratch);
-    headers_put_json(&subject->request, NULL, &subject->scratch);
+    headers_put_json(&subject->request, NULL, NULL, &subject->scratch);
 }
 
 int main(void)

@@ -39,7 +39,7 @@ static void check_headers(const struct request *request)
     struct buf out;
 
     buf_init(&out, BUF_NO_CAP);
-    headers_put_json(request, NULL, &out);
+    headers_put_json(request, NULL, NULL, &out);
     if (!json_scan(buf_str(&out), NULL, JSON_DEPTH_DEFAULT, &scan, NULL) || scan.needs_repair)
         abort();
     buf_release(&out);

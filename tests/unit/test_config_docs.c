@@ -92,6 +92,9 @@ static void put_facts(struct buf *buf, const struct key *key)
     case KEY_ACTIONS:
         buf_printf(buf, "Actions");
         break;
+    case KEY_NAMES:
+        buf_printf(buf, "Names");
+        break;
     case KEY_NETWORKS:
         buf_printf(buf, "Networks");
         break;

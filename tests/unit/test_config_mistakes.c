@@ -105,6 +105,12 @@ static const struct {
      "2: trusted_proxies: \"10.1.0.0/8\" has bits set behind its first 8; write the network's "
      "first "
      "address, or a longer prefix\n"},
+    {GENERAL "redact = X-Key,\n",
+     "2: redact: \"\" is no name of a header; write names separated by "
+     "commas, such as X-Acme-Key, X-Acme-Session\n"},
+    {GENERAL "redact = header:X-Key\n",
+     "2: redact: \"header:X-Key\" is no name of a header; write names separated by commas, such as "
+     "X-Acme-Key, X-Acme-Session\n"},
     {GENERAL "listen = 127.0.0.1:80 mode 0660\n",
      "2: listen: cannot use \"mode\"; behind an address there may be proxy-protocol, and for "
      "unix:/PATH also mode OCTAL, owner NAME and group NAME\n"},

@@ -14,19 +14,25 @@
 
 #define BAD "\xef\xbf\xbd" /* U+FFFD */
 
-static void check(const struct header *headers, size_t count, const char *want)
+static void check_with(const struct name_list *redact, const struct header *headers, size_t count,
+                       const char *want)
 {
     struct request request = {.headers = headers, .header_count = count};
     struct json_scan scan;
     struct buf out;
 
     buf_init(&out, BUF_NO_CAP);
-    headers_put_json(&request, NULL, &out);
+    headers_put_json(&request, NULL, redact, &out);
     assert_true(json_scan(buf_str(&out), NULL, JSON_DEPTH_DEFAULT, &scan, NULL));
     assert_false(scan.needs_repair);
     buf_put_char(&out, '\0');
     assert_string_equal(out.data, want);
     buf_release(&out);
+}
+
+static void check(const struct header *headers, size_t count, const char *want)
+{
+    check_with(NULL, headers, count, want);
 }
 
 static void test_no_headers(void **state)
@@ -131,6 +137,49 @@ static void test_which_headers_are_secrets(void **state)
     }
 }
 
+static void test_what_the_configuration_lists_is_not_stored(void **state)
+{
+    const struct str names[] = {STR("X-Customer"), STR("x-sig")};
+    const struct name_list redact = {names, ARRAY_LEN(names)};
+    const struct header headers[] = {
+        {STR("x-CUSTOMER"), STR("a")}, {STR("X-Customer-Id"), STR("b")}, {STR("X-Sig"), STR("c")},
+        {STR("X-Customer"), STR("d")}, {STR("X-Api-Key"), STR("e")},
+    };
+
+    (void)state;
+    check_with(&redact, headers, ARRAY_LEN(headers),
+               "{\"x-customer\":\"[redacted]\",\"x-customer-id\":\"b\",\"x-sig\":\"[redacted]\","
+               "\"x-api-key\":\"[redacted]\"}");
+}
+
+/* Every byte at every place of a character: the object stays JSON, in which jsonb finds nothing to
+ * refuse, and one value never runs into another. */
+static void test_any_bytes_are_safe(void **state)
+{
+    static const char ends[] = {'a',    '"',    '\\',   '\x80', '\xbf',
+                                '\xc3', '\xe2', '\xf0', '\xff', '\0'};
+
+    (void)state;
+    for (unsigned first = 0; first < 256; first++)
+        for (size_t second = 0; second < sizeof(ends); second++) {
+            char bytes[3] = {(char)first, ends[second], (char)(255 - first)};
+            struct header headers[] = {{STR("x"), {bytes, 3}}, {STR("y"), STR("kept")}};
+            struct request request = {.headers = headers, .header_count = 2};
+            struct json_scan scan;
+            struct buf out;
+
+            buf_init(&out, BUF_NO_CAP);
+            headers_put_json(&request, NULL, NULL, &out);
+            assert_true(json_scan(buf_str(&out), NULL, JSON_DEPTH_DEFAULT, &scan, NULL));
+            assert_false(scan.needs_repair);
+            for (size_t i = 0; i < out.len; i++)
+                assert_true((unsigned char)out.data[i] >= 0x20 && out.data[i] != 0x7f);
+            buf_put_char(&out, '\0');
+            assert_non_null(strstr(out.data, "\",\"y\":\"kept\"}"));
+            buf_release(&out);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +190,8 @@ int main(void)
         cmocka_unit_test(test_what_is_no_text_is_made_safe),
         cmocka_unit_test(test_secrets_are_not_stored),
         cmocka_unit_test(test_which_headers_are_secrets),
+        cmocka_unit_test(test_what_the_configuration_lists_is_not_stored),
+        cmocka_unit_test(test_any_bytes_are_safe),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

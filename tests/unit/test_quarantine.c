@@ -156,6 +156,131 @@ static void test_a_request_comes_back_as_it_was(void **state)
     end_provider(secrets);
 }
 
+static void check_target(const struct provider_config *provider, const char *target,
+                         const char *shown, const char *head)
+{
+    struct test_request test;
+    struct refused *refused;
+
+    request_begin(&test, STR("{}"));
+    test.request.target = text(target);
+    refused = refused_new(provider, &test.request, "bad signature");
+    assert_true(str_is(refused->target, shown));
+    assert_true(str_is(refused->head, head));
+    refused_free(refused);
+    request_end(&test);
+}
+
+static void test_who_an_absolute_target_is_for_is_not_kept(void **state)
+{
+    struct provider_config hmac = {.name = STR("p"), .verify = {.text = STR("hmac-sha256")}};
+
+    (void)state;
+    check_target(&hmac, "http://user:pass@host/webhooks/p", "http://host/webhooks/p",
+                 "POST http://host/webhooks/p\n");
+    check_target(&hmac, "HTTPS://a@b:c@host:1/webhooks/p?x=@", "HTTPS://host:1/webhooks/p?x=@",
+                 "POST HTTPS://host:1/webhooks/p?x=@\n");
+    check_target(&hmac, "http://host/webhooks/p@q", "http://host/webhooks/p@q",
+                 "POST http://host/webhooks/p@q\n");
+    check_target(&hmac, "/webhooks/p?u=http://a:b@c/", "/webhooks/p?u=http://a:b@c/",
+                 "POST /webhooks/p?u=http://a:b@c/\n");
+    check_target(&hmac, "/webhooks/://a@p", "/webhooks/://a@p", "POST /webhooks/://a@p\n");
+    check_target(&hmac, "", "", "POST \n");
+}
+
+/* It has to be verified again, and opens something as long as it is valid. */
+static void test_a_json_web_token_is_kept_and_not_shown(void **state)
+{
+    struct provider_config jwt = {.name = STR("p"),
+                                  .verify = {.text = STR("jwt")},
+                                  .signature = {.text = STR("header:X-Proof | query:proof")}};
+    struct test_request test;
+    struct refused *refused;
+
+    (void)state;
+    check_target(&jwt, "/webhooks/p?a=1&pro%6ff=a.b.c", "/webhooks/p?a=1&pro%6ff=[redacted]",
+                 "POST /webhooks/p?a=1&pro%6ff=a.b.c\n");
+    request_begin(&test, STR("{}"));
+    request_add(&test, "X-Proof", STR("a.b.c"));
+    refused = refused_new(&jwt, &test.request, "bad signature");
+    assert_true(str_is(refused->headers, "{\"x-proof\":\"[redacted]\"}"));
+    assert_true(str_is(refused->head, "POST /webhooks/p\nX-Proof: a.b.c\n"));
+    refused_free(refused);
+    request_end(&test);
+}
+
+/* What a release needs is kept and not shown; anything else that the configuration hides is
+ * neither.
+ */
+static void test_what_the_configuration_hides(void **state)
+{
+    const struct str names[] = {STR("X-Sig"),      STR("X-Time"), STR("X-Id"),
+                                STR("X-Customer"), STR("X-I"),    STR("X-Signed")};
+    struct provider_config hmac = {
+        .name = STR("p"),
+        .verify = {.text = STR("hmac-sha256")},
+        .signature = {.text = STR("header:X-Sig hex")},
+        .timestamp = {.text = STR("header:X-Time s")},
+        .signed_template = {.text = STR("{ts}.{header:x-signed}.{body}")},
+        .event_id = {.text = STR("body:/id + header:x-id | sha256")},
+        .redact = {names, ARRAY_LEN(names)}};
+    struct test_request test;
+    struct refused *refused;
+
+    (void)state;
+    request_begin(&test, STR("{}"));
+    request_add(&test, "X-Sig", STR("s"));
+    request_add(&test, "X-Time", STR("t"));
+    request_add(&test, "X-ID", STR("i"));
+    request_add(&test, "X-Signed", STR("w"));
+    request_add(&test, "X-Customer", STR("hidden"));
+    request_add(&test, "X-I", STR("hidden"));
+    request_add(&test, "X-Open", STR("o"));
+    refused = refused_new(&hmac, &test.request, "bad signature");
+    assert_true(
+        str_is(refused->headers,
+               "{\"x-sig\":\"[redacted]\",\"x-time\":\"[redacted]\",\"x-id\":\"[redacted]\","
+               "\"x-signed\":\"[redacted]\",\"x-customer\":\"[redacted]\","
+               "\"x-i\":\"[redacted]\",\"x-open\":\"o\"}"));
+    assert_true(holds(refused->head, "X-Sig: s\nX-Time: t\nX-ID: i\nX-Signed: w\nX-Customer: "));
+    assert_true(holds(refused->head, "X-Open: o\n"));
+    assert_false(holds(refused->head, "hidden"));
+    assert_int_equal(refused->hashes.len, 2 * REFUSED_HASH_SIZE);
+    refused_free(refused);
+    request_end(&test);
+}
+
+static void check_body(const char *body, const char *want)
+{
+    struct provider_config hmac = {.name = STR("p"), .verify = {.text = STR("hmac-sha256")}};
+    struct test_request test;
+    struct refused *refused;
+
+    request_begin(&test, text(body));
+    refused = refused_new(&hmac, &test.request, "missing signature");
+    assert_true(str_is(refused->body, want));
+    refused_free(refused);
+    request_end(&test);
+}
+
+static void test_a_token_that_is_handed_over_is_not_kept(void **state)
+{
+    static const char hidden[] = "{\"verification_token\":\"[redacted]\"}";
+    static const char *const kept[] = {"",
+                                       "{}",
+                                       "{\"verification_token\":1}",
+                                       "{\"verification_token\":\"s\",\"id\":1}",
+                                       "{\"verification_token\":\"s\"",
+                                       "[\"verification_token\"]",
+                                       "\"verification_token\""};
+
+    (void)state;
+    check_body("{\"verification_token\":\"secret_abcdef\"}", hidden);
+    check_body(" {\n \"verification_token\" :\t\"a,\\\"}b\" } \n", hidden);
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        check_body(kept[i], kept[i]);
+}
+
 /* What a sender writes never stands for a credential, and no line of it becomes another one. */
 static void test_bytes_of_a_sender_are_no_marks(void **state)
 {
@@ -351,6 +476,10 @@ int main(void)
         cmocka_unit_test(test_the_word_before_a_credential_is_none),
         cmocka_unit_test(test_a_request_comes_back_as_it_was),
         cmocka_unit_test(test_bytes_of_a_sender_are_no_marks),
+        cmocka_unit_test(test_who_an_absolute_target_is_for_is_not_kept),
+        cmocka_unit_test(test_a_json_web_token_is_kept_and_not_shown),
+        cmocka_unit_test(test_what_the_configuration_hides),
+        cmocka_unit_test(test_a_token_that_is_handed_over_is_not_kept),
         cmocka_unit_test(test_what_is_no_head_is_refused),
         cmocka_unit_test(test_sources),
         cmocka_unit_test(test_the_cap_is_a_source_a_provider_and_a_minute),
