@@ -15,6 +15,7 @@
 /* Free memory at the end of the heap that is kept. Without it the heap is given back and fetched
  * again with every burst of requests: measured, half of the front end's processor time. */
 #define KEPT_MEMORY (16 * 1024 * 1024)
+#define KEPT_IN_PEACE (1024 * 1024)
 
 static int wants_core(void)
 {
@@ -81,6 +82,11 @@ size_t process_descriptors(size_t wanted)
         getrlimit(RLIMIT_NOFILE, &limit);
     }
     return limit.rlim_cur;
+}
+
+void process_give_back(void)
+{
+    malloc_trim(KEPT_IN_PEACE);
 }
 
 void process_block_signals(void)

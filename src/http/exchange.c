@@ -48,7 +48,7 @@ void *exchange_begin(void *cls, const char *target, struct MHD_Connection *conne
     exchange->begun_us = exchange->touched_us = clock_mono_us();
     exchange->peer = peer_of(connection);
     if (exchange->peer) {
-        exchange->peer->busy = true;
+        exchange->peer->exchange = exchange;
         exchange->peer->requests++;
     }
     buf_init(&exchange->body, 0);
@@ -64,6 +64,7 @@ static void count_body(struct exchange *exchange)
 {
     exchange->server->buffered += exchange->body.size - exchange->held;
     exchange->held = exchange->body.size;
+    ebb_note(exchange->server);
 }
 
 static void forget_body(struct exchange *exchange)
@@ -136,6 +137,12 @@ void http_request_answer_once(struct http_request *request, struct http_answer *
     }
     exchange->own = answer;
     http_request_answer(request, answer);
+}
+
+bool exchange_is_received(const struct exchange *exchange)
+{
+    return exchange->state == EXCHANGE_STARTED || exchange->state == EXCHANGE_READING ||
+           exchange->state == EXCHANGE_DROPPING;
 }
 
 void exchange_cut(struct exchange *exchange, const struct http_answer *answer)
@@ -336,7 +343,7 @@ void exchange_end(void *cls, struct MHD_Connection *connection, void **context,
     *(exchange->next ? &exchange->next->prev : &server->last) = exchange->prev;
     server->open--;
     if (exchange->peer) {
-        exchange->peer->busy = false;
+        exchange->peer->exchange = NULL;
         exchange->peer->idle_since_us = clock_mono_us();
     }
     exchange->peer = NULL;

@@ -25,20 +25,21 @@ struct http_answer {
 /* One accepted socket, as long as the library has it. */
 struct peer {
     struct peer *prev, *next;
-    struct MHD_Connection *connection;
     struct source *source;          /* counts those of one address; NULL: a Unix socket */
     char source_ip[SOURCE_IP_SIZE]; /* "": unknown */
     int64_t idle_since_us;          /* since it was accepted, or since the last request's end */
     size_t requests;
-    bool busy; /* the line of a request was read, and its end was not reached */
+    struct exchange *exchange; /* the request whose line was read and whose end was not reached */
+    int fd;                    /* the library's */
+    int64_t ended_us;          /* when its sender's end was reported (hangup.c); 0: it was not */
+    struct peer *prev_ended, *next_ended;
 };
 
 /* The connections by address (peers.c). */
 struct peers;
 struct peers *peers_new(void);
 void peers_free(struct peers *peers); /* there are none left */
-struct peer *peers_add(struct peers *peers, struct MHD_Connection *connection,
-                       const struct sockaddr *address, int64_t now_us);
+struct peer *peers_add(struct peers *peers, int fd, const struct sockaddr *address, int64_t now_us);
 void peers_remove(struct peers *peers, struct peer *peer);
 size_t peers_count(const struct peers *peers);
 /* Those from the same address; 0 for one that is none. */
@@ -83,10 +84,13 @@ struct http_server {
     struct listener *listeners;
     struct greetings *greetings;
     struct farewells *farewells;
+    struct hangups *hangups;
     struct exchange *first, *last; /* begun and not completed, oldest first */
     size_t open;                   /* length of that list */
     struct peers *peers;           /* sockets that the library has */
     size_t buffered;               /* bytes of bodies */
+    size_t high_water;             /* the most that was held since memory was given back (ebb.c) */
+    int low_looks;                 /* sweeps on end that found much less */
     int spare_fd;                  /* given up to be able to refuse when descriptors run out */
     bool draining;
     bool wake; /* something was resumed: the library has to run */
@@ -100,6 +104,8 @@ enum MHD_Result exchange_continue(void *server, struct MHD_Connection *connectio
 void exchange_end(void *server, struct MHD_Connection *connection, void **context,
                   enum MHD_RequestTerminationCode code);
 
+/* Its sender still has something to send. */
+bool exchange_is_received(const struct exchange *exchange);
 /* Writes the answer past the library and ends the connection so that its peer can read it. The
  * exchange ends on its own soon after. */
 void exchange_cut(struct exchange *exchange, const struct http_answer *answer);
@@ -116,6 +122,18 @@ void listeners_close(struct http_server *server); /* what waits in their queues 
 struct greetings *greetings_new(struct http_server *server);
 void greetings_free(struct greetings *greetings); /* closes all */
 void greeting(struct greetings *greetings, int fd, const struct sockaddr *address, socklen_t len);
+
+/* Ends the connections of senders that have closed their side before a request was whole, within
+ * a moment (hangup.c). NULL: no descriptor is left. */
+struct hangups *hangups_new(struct http_server *server);
+void hangups_free(struct hangups *hangups); /* nothing is watched any more */
+void hangups_watch(struct hangups *hangups, struct peer *peer);
+void hangups_forget(struct hangups *hangups, struct peer *peer); /* before its socket is closed */
+
+/* Gives memory back to the system when a flood is over (ebb.c): noted when something was taken,
+ * looked at with every sweep. */
+void ebb_note(struct http_server *server);
+void ebb_look(struct http_server *server);
 
 /* Takes the descriptor: writes the answer, then reads and drops what still comes for a moment, so
  * that the close does not turn into a reset that destroys the answer (farewell.c). */

@@ -92,13 +92,12 @@ static void write_address(const struct in6_addr *address, char text[static SOURC
         inet_ntop(AF_INET6, address, text, SOURCE_IP_SIZE);
 }
 
-struct peer *peers_add(struct peers *peers, struct MHD_Connection *connection,
-                       const struct sockaddr *address, int64_t now_us)
+struct peer *peers_add(struct peers *peers, int fd, const struct sockaddr *address, int64_t now_us)
 {
     struct peer *peer = mem_alloc(sizeof(*peer));
     struct in6_addr wanted;
 
-    peer->connection = connection;
+    peer->fd = fd;
     peer->idle_since_us = now_us;
     if (address_of(address, &wanted)) {
         struct source **place = find(&peers->rows[row_of(&wanted)], &wanted);
@@ -139,13 +138,9 @@ bool peers_end_idle(struct peers *peers, int64_t limit_us)
     bool any = false;
 
     for (struct peer *peer = peers->first; peer; peer = peer->next) {
-        const union MHD_ConnectionInfo *info;
-
-        if (peer->busy || peer->idle_since_us >= limit_us)
+        if (peer->exchange || peer->idle_since_us >= limit_us)
             continue;
-        info = MHD_get_connection_info(peer->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        if (info)
-            shutdown(info->connect_fd, SHUT_RDWR);
+        shutdown(peer->fd, SHUT_RDWR);
         any = true;
     }
     return any;

@@ -68,16 +68,22 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
                           enum MHD_ConnectionNotificationCode code)
 {
     struct http_server *server = cls;
-    const union MHD_ConnectionInfo *info;
+    const union MHD_ConnectionInfo *address, *socket;
+    struct peer *peer = *context;
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        peers_remove(server->peers, *context);
+        hangups_forget(server->hangups, peer);
+        peers_remove(server->peers, peer);
         *context = NULL;
         return;
     }
-    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    *context =
-        peers_add(server->peers, connection, info ? info->client_addr : NULL, clock_mono_us());
+    address = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    socket = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    peer = peers_add(server->peers, socket ? socket->connect_fd : -1,
+                     address ? address->client_addr : NULL, clock_mono_us());
+    hangups_watch(server->hangups, peer);
+    ebb_note(server);
+    *context = peer;
 }
 
 void server_take_socket(struct http_server *server, int fd, const struct sockaddr *address,
@@ -96,12 +102,6 @@ void server_take_socket(struct http_server *server, int fd, const struct sockadd
 }
 
 /* ---- requests that do not get on ---- */
-
-static bool being_received(const struct exchange *exchange)
-{
-    return exchange->state == EXCHANGE_STARTED || exchange->state == EXCHANGE_READING ||
-           exchange->state == EXCHANGE_DROPPING;
-}
 
 /* Answers and makes the library see the end of the connection. */
 static void cut(struct exchange *exchange, enum http_fault fault)
@@ -137,16 +137,17 @@ static void on_sweep(void *argument)
     int64_t now_us = clock_mono_us();
 
     for (struct exchange *exchange = server->first; exchange; exchange = exchange->next)
-        if (being_received(exchange) && is_too_slow(exchange, now_us))
+        if (exchange_is_received(exchange) && is_too_slow(exchange, now_us))
             cut(exchange, HTTP_TOO_SLOW);
     if (peers_end_idle(server->peers, now_us - server->options.limits.idle_timeout_ms * 1000))
         server->wake = true;
+    ebb_look(server);
 }
 
 void http_server_cut(struct http_server *server)
 {
     for (struct exchange *exchange = server->first; exchange; exchange = exchange->next)
-        if (being_received(exchange))
+        if (exchange_is_received(exchange))
             cut(exchange, HTTP_TOO_MANY);
 }
 
@@ -170,7 +171,8 @@ struct http_server *http_server_new(const struct http_server_options *options, s
         exchange_begin, server, MHD_OPTION_NOTIFY_COMPLETED, exchange_end, server,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
     info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-    if (!info) {
+    server->hangups = info ? hangups_new(server) : NULL;
+    if (!server->hangups) {
         err_set(err, ERR_NEVER, "could not start the HTTP library: %m");
         if (server->daemon)
             MHD_stop_daemon(server->daemon);
@@ -223,6 +225,7 @@ void http_server_free(struct http_server *server)
         if (exchange->state == EXCHANGE_PARKED)
             MHD_resume_connection(exchange->connection);
     MHD_stop_daemon(server->daemon);
+    hangups_free(server->hangups);
     farewells_free(server->farewells);
     peers_free(server->peers);
     if (server->spare_fd >= 0)
