@@ -5,7 +5,7 @@
 --   counts), $6 attempt_base, $7 delay in seconds, $8 error, $9 suspect (run it alone from now on), $10 event type,
 --   $11 received_at, $12 deferred_since (null: not yet; 'defer' then starts it), $13 seconds it took (null:
 --   unknown), $14 what else the server said (null: nothing): for the log of attempts only, since it differs from
---   event to event and errors are counted by their text.
+--   event to event and errors are counted by their text, $15 class of the row that is put back.
 -- Returns the earliest new run_at (null: all are dead), for the claim cursor.
 with failed as materialized (
     select u.*,
@@ -13,12 +13,14 @@ with failed as materialized (
            case when u.was_deferred is null and u.what = 'defer' then statement_timestamp()
                 else u.was_deferred end as deferred_since
       from unnest($3::bigint[], $4::text[], $5::int[], $6::int[], $7::float8[], $8::text[], $9::boolean[], $10::text[],
-                  $11::timestamptz[], $12::timestamptz[], $13::float8[], $14::text[])
-           as u (id, what, attempt, attempt_base, delay, error, suspect, event_type, received_at, was_deferred, took, more)
+                  $11::timestamptz[], $12::timestamptz[], $13::float8[], $14::text[],
+                  $15::text[])
+           as u (id, what, attempt, attempt_base, delay, error, suspect, event_type, received_at, was_deferred, took, more,
+                 class)
 ), waiting as (
     insert into inboxd.work (id, provider, class, run_at, attempt, attempt_base, suspect, event_type, received_at,
                              deferred_since, last_error)
-    select id, $1::text, 'sql', run_at, attempt, attempt_base, suspect, event_type, received_at, deferred_since, error
+    select id, $1::text, class, run_at, attempt, attempt_base, suspect, event_type, received_at, deferred_since, error
       from failed where what <> 'dead'
     returning run_at
 ), dead as (

@@ -42,6 +42,7 @@ void claim_read(struct claim *claim, struct db_result *rows)
             .id = db_int(rows, row, 0),
             .attempt = (int)db_int(rows, row, 1) + 1,
             .attempt_base = (int)db_int(rows, row, 2),
+            .class = WORK_SQL,
             .event_type = db_text(rows, row, 3),
             .run_at = db_time(rows, row, 4),
             .received_at = db_time(rows, row, 5),
@@ -58,9 +59,9 @@ void claim_release(struct claim *claim)
     *claim = (struct claim){0};
 }
 
-int claim_alone(struct db *db, struct db_args *args, struct str provider, int attempts,
-                int64_t backoff_ms, struct str worker, struct claim *claim, bool *dead,
-                struct err *err)
+int claim_alone(struct db *db, struct db_args *args, struct str provider, enum work_class class,
+                int attempts, int64_t backoff_ms, struct str worker, struct claim *claim,
+                bool *dead, struct err *err)
 {
     struct db_result *rows;
     int64_t deferred_since;
@@ -70,6 +71,7 @@ int claim_alone(struct db *db, struct db_args *args, struct str provider, int at
     db_args_int4(args, attempts);
     db_args_float8(args, (double)backoff_ms / 1000);
     db_args_text(args, worker);
+    db_args_text(args, str_from(work_class_name(class)));
     if (db_run(db, db_query("suspect_claim"), args, &rows, err) < 0)
         return -1;
     claim->rows = rows;
@@ -84,6 +86,7 @@ int claim_alone(struct db *db, struct db_args *args, struct str provider, int at
         .attempt = (int)db_int(rows, 0, 2),
         .attempt_base = (int)db_int(rows, 0, 3),
         .counted = true,
+        .class = class,
         .event_type = db_text(rows, 0, 4),
         .received_at = db_time(rows, 0, 5),
         .deferred_since = deferred_since,

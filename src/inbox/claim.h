@@ -39,6 +39,7 @@ struct claimed {
     int64_t run_at;   /* when it was due; 0 where it runs alone */
     int64_t received_at, deferred_since;
     double deferred_for_s; /* since deferred_since, by the database's clock; 0 where not deferred */
+    enum work_class class; /* of its row, if it is put back */
     struct str event_type; /* ptr NULL: none; borrowed from `rows` */
 };
 
@@ -58,9 +59,9 @@ void claim_release(struct claim *claim); /* may be zeroed */
 
 /* One event that must run alone: commits its attempt. Sets claim->count to 0 when nothing is due;
  * *dead when its attempts were used up and it is dead now (claim->events[0] says which one). */
-int claim_alone(struct db *db, struct db_args *args, struct str provider, int attempts,
-                int64_t backoff_ms, struct str worker, struct claim *claim, bool *dead,
-                struct err *err) MUST_CHECK;
+int claim_alone(struct db *db, struct db_args *args, struct str provider, enum work_class class,
+                int attempts, int64_t backoff_ms, struct str worker, struct claim *claim,
+                bool *dead, struct err *err) MUST_CHECK;
 /* Queues the first statement of its transaction: no row when another worker has taken it over. */
 int claim_alone_take(struct db *db, struct db_args *args, const struct claimed *event,
                      struct err *err) MUST_CHECK;

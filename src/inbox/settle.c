@@ -77,6 +77,11 @@ static void put_more(struct db_args *args, struct failed f)
     db_args_element(args, str_from(f.verdict->more));
 }
 
+static void put_class(struct db_args *args, struct failed f)
+{
+    db_args_element(args, str_from(work_class_name(f.event->class)));
+}
+
 static const struct {
     enum db_type type;
     void (*put)(struct db_args *args, struct failed failed);
@@ -93,6 +98,7 @@ static const struct {
     {DB_TIMESTAMPTZ, put_deferred_since},
     {DB_FLOAT8, put_took},
     {DB_TEXT, put_more},
+    {DB_TEXT, put_class},
 };
 
 void verdict_release(struct verdict *verdict)

@@ -107,8 +107,8 @@ int run_claim_alone(struct run *run, bool *dead)
     *dead = false;
     run->next_run_at = INT64_MAX;
     db_set_timeout(run->db, CLAIM_TIMEOUT_MS);
-    if (claim_alone(run->db, run->args, config->name, config->attempts, due_again, run->worker,
-                    &run->claim, dead, &run->err) < 0) {
+    if (claim_alone(run->db, run->args, config->name, WORK_SQL, config->attempts, due_again,
+                    run->worker, &run->claim, dead, &run->err) < 0) {
         run_note_failure(run);
         return -1;
     }

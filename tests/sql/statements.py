@@ -84,13 +84,13 @@ def settle_done(where, rows, provider="h"):
     run(where, "settle_done", provider, [r["id"] for r in rows], [r["attempt"] + 1 for r in rows])
 
 
-def settle_failed(where, rows, what, provider="h", delay=0.0, error="it failed", suspect=False, counts=True):
+def settle_failed(where, rows, what, provider="h", delay=0.0, error="it failed", suspect=False, counts=True, work_class="sql"):
     """All rows with one outcome; returns the earliest new run_at."""
     n = len(rows)
     args = (
         [r["id"] for r in rows], [what] * n, [r["attempt"] + counts for r in rows], [r["attempt_base"] for r in rows],
         [delay] * n, [error] * n, [suspect] * n, [r["event_type"] for r in rows], [r["received_at"] for r in rows],
-        [r["deferred_since"] for r in rows], [0.25] * n, [None] * n,
+        [r["deferred_since"] for r in rows], [0.25] * n, [None] * n, [work_class] * n,
     )  # fmt: skip
     return run(where, "settle_failed", provider, "test", *args)[0][0]
 
@@ -106,3 +106,16 @@ def finish(pg, status="done", provider="h", at_most=1000, **more):
     session.commit()
     session.close()
     return [r["id"] for r in rows]
+
+
+def lease(where, provider="h", at_most=50, run_at="-infinity", after_id=0, seconds=60.0):
+    """Claims by a lease; returns dicts, those of lapsed leases included."""
+    names = (
+        "id", "token", "attempt", "attempt_base", "event_type", "due_at", "received_at", "deferred_since", "lapsed", "now",
+    )  # fmt: skip
+    return [dict(zip(names, row)) for row in run(where, "lease_claim", provider, run_at, after_id, at_most, seconds)]
+
+
+def tokens(rows):
+    """The two arrays that name rows under a lease."""
+    return [r["id"] for r in rows], [r["token"] for r in rows]

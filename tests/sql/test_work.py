@@ -150,9 +150,9 @@ def test_due_providers_tells_what_can_be_claimed_and_when_the_next_can(pg):
 # Events that run alone ----------------------------------------------------------------------------
 
 
-def suspect_claim(where, attempts=3, delay=60.0, provider="h"):
+def suspect_claim(where, attempts=3, delay=60.0, provider="h", work_class="sql"):
     names = ("id", "token", "attempt", "attempt_base", "event_type", "received_at", "deferred_since", "dead")
-    rows = run(where, "suspect_claim", provider, attempts, delay, "test")
+    rows = run(where, "suspect_claim", provider, attempts, delay, "test", work_class)
     assert len(rows) <= 1
     return dict(zip(names, rows[0])) if rows else None
 
