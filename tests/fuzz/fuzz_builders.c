@@ -11,6 +11,7 @@
 #include <openssl/x509.h>
 
 #include "base/attr.h"
+#include "fields.h"
 #include "verify/verify.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -86,24 +87,6 @@ static void make_schemes(void)
     free((void *)(uintptr_t)certificate.ptr);
 }
 
-/* The input's lines; the last takes all that is left. Copies of exactly their size. */
-static void cut(const uint8_t *data, size_t size, struct str fields[FIELDS])
-{
-    for (size_t i = 0; i < FIELDS; i++) {
-        const uint8_t *end = i + 1 < FIELDS && size ? memchr(data, '\n', size) : NULL;
-        size_t len = end ? (size_t)(end - data) : size;
-        char *copy = malloc(len ? len : 1);
-
-        if (!copy)
-            abort();
-        if (len)
-            memcpy(copy, data, len);
-        fields[i] = (struct str){copy, len};
-        data += len + (end ? 1 : 0);
-        size -= len + (end ? 1 : 0);
-    }
-}
-
 /* With our signature it is valid, and with one that is wrong it is not. */
 static void sign_and_check(struct verify_scheme *scheme, struct request request)
 {
@@ -155,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!schemes[0])
         make_schemes();
-    cut(data, size, fields);
+    fields_cut(data, size, fields, FIELDS);
     headers[0] = (struct header){STR("S"), fields[0]};
     headers[1] = (struct header){STR("X-Twilio-Signature"), fields[0]};
     headers[2] = (struct header){STR("Authorization"), fields[0]};
@@ -170,7 +153,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         sign_and_check(schemes[i], request);
     }
     try_certificates(fields[2]);
-    for (size_t i = 0; i < FIELDS; i++)
-        free((void *)(uintptr_t)fields[i].ptr);
+    fields_free(fields, FIELDS);
     return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "base/attr.h"
 #include "base/json.h"
+#include "fields.h"
 #include "handshake/handshake.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -38,25 +39,6 @@ static void make(void)
             abort();
         mistakes_free(mistakes);
         free(text);
-    }
-}
-
-/* The input's lines, the last field takes all that is left. Copies of exactly their size, so that a
- * read outside shows. */
-static void cut(const uint8_t *data, size_t size, struct str fields[FIELDS])
-{
-    for (size_t i = 0; i < FIELDS; i++) {
-        const uint8_t *end = i + 1 < FIELDS && size ? memchr(data, '\n', size) : NULL;
-        size_t len = end ? (size_t)(end - data) : size;
-        char *copy = malloc(len ? len : 1);
-
-        if (!copy)
-            abort();
-        if (len)
-            memcpy(copy, data, len);
-        fields[i] = (struct str){copy, len};
-        data += len + (end ? 1 : 0);
-        size -= len + (end ? 1 : 0);
     }
 }
 
@@ -97,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!handshakes[0])
         make();
-    cut(data, size, fields);
+    fields_cut(data, size, fields, FIELDS);
     headers[0] = (struct header){STR("X-Hook-Secret"), fields[1]};
     headers[1] = (struct header){fields[2], fields[3]};
     headers[2] = (struct header){STR("WebHook-Request-Origin"), fields[1]};
@@ -115,7 +97,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                     check(&reply);
             }
     arena_free(arena);
-    for (size_t i = 0; i < FIELDS; i++)
-        free((void *)(uintptr_t)fields[i].ptr);
+    fields_free(fields, FIELDS);
     return 0;
 }

@@ -11,6 +11,7 @@
 #include "base/codec.h"
 #include "base/digest.h"
 #include "base/json.h"
+#include "fields.h"
 #include "verify/verify.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -66,24 +67,6 @@ static void prepare(void)
             abort();
     }
     digester = digester_new_keyed(DIGEST_SHA256, secret);
-}
-
-/* The input's lines; the last takes all that is left. Copies of exactly their size. */
-static void cut(const uint8_t *data, size_t size, struct str fields[FIELDS])
-{
-    for (size_t i = 0; i < FIELDS; i++) {
-        const uint8_t *end = i + 1 < FIELDS && size ? memchr(data, '\n', size) : NULL;
-        size_t len = end ? (size_t)(end - data) : size;
-        char *copy = malloc(len ? len : 1);
-
-        if (!copy)
-            abort();
-        if (len)
-            memcpy(copy, data, len);
-        fields[i] = (struct str){copy, len};
-        data += len + (end ? 1 : 0);
-        size -= len + (end ? 1 : 0);
-    }
 }
 
 static void put_base64url(struct str bytes, struct buf *out)
@@ -178,7 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!digester)
         prepare();
-    cut(data, size, fields);
+    fields_cut(data, size, fields, FIELDS);
     buf_init(&token, BUF_NO_CAP);
     sign(fields[0], fields[1], &token);
     for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
@@ -192,7 +175,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     try_settings(fields);
     buf_release(&token);
-    for (size_t i = 0; i < FIELDS; i++)
-        free((void *)(uintptr_t)fields[i].ptr);
+    fields_free(fields, FIELDS);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "fields.h"
 #include "verify/verify.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -89,25 +90,6 @@ static void make_schemes(void)
     }
 }
 
-/* The input's lines, the last field takes all that is left. Copies of exactly their size, so that a
- * read outside shows. */
-static void cut(const uint8_t *data, size_t size, struct str fields[FIELDS])
-{
-    for (size_t i = 0; i < FIELDS; i++) {
-        const uint8_t *end = i + 1 < FIELDS && size ? memchr(data, '\n', size) : NULL;
-        size_t len = end ? (size_t)(end - data) : size;
-        char *copy = malloc(len ? len : 1);
-
-        if (!copy)
-            abort();
-        if (len)
-            memcpy(copy, data, len);
-        fields[i] = (struct str){copy, len};
-        data += len + (end ? 1 : 0);
-        size -= len + (end ? 1 : 0);
-    }
-}
-
 static void sign_and_check(struct verify_scheme *scheme, struct request request,
                            const struct header *sent)
 {
@@ -139,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!schemes[0])
         make_schemes();
-    cut(data, size, fields);
+    fields_cut(data, size, fields, FIELDS);
     headers[0] = (struct header){STR("S"), fields[0]};
     headers[1] = (struct header){STR("T"), fields[1]};
     headers[2] = (struct header){STR("S-1"), fields[0]};
@@ -156,7 +138,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         sign_and_check(schemes[i], request, headers);
     }
-    for (size_t i = 0; i < FIELDS; i++)
-        free((void *)(uintptr_t)fields[i].ptr);
+    fields_free(fields, FIELDS);
     return 0;
 }

@@ -7,24 +7,13 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "fields.h"
 #include "provider/headers.h"
 #include "provider/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FIELDS 5
-
-static void cut(const uint8_t *data, size_t size, struct str fields[FIELDS])
-{
-    for (size_t i = 0; i < FIELDS; i++) {
-        const uint8_t *end = i + 1 < FIELDS && size ? memchr(data, '\n', size) : NULL;
-        size_t len = end ? (size_t)(end - data) : size;
-
-        fields[i] = (struct str){len ? (const char *)data : "", len};
-        data += len + (end ? 1 : 0);
-        size -= len + (end ? 1 : 0);
-    }
-}
 
 static void check_value(struct str value)
 {
@@ -58,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct json_scan scan;
     struct err err = {0};
 
-    cut(data, size, fields);
+    fields_cut(data, size, fields, FIELDS);
     source = source_new(fields[0], &scope, arena, &err);
     if (!source && !err.text[0])
         abort();
@@ -81,5 +70,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_headers(&request);
     arena_free(arena);
+    fields_free(fields, FIELDS);
     return 0;
 }

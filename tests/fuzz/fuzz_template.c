@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fields.h"
 #include "verify/verify.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -22,19 +23,6 @@ static void note(void *argument, enum verify_field field, size_t index, const ch
     ++*(int *)argument;
     if (!text[0] || strstr(text, SECRET))
         abort();
-}
-
-static void cut(const uint8_t *data, size_t size, struct str fields[FIELDS])
-{
-    for (size_t i = 0; i < FIELDS; i++) {
-        const uint8_t *end = i + 1 < FIELDS && size ? memchr(data, '\n', size) : NULL;
-        size_t len = end ? (size_t)(end - data) : size;
-
-        /* An empty line: not set. */
-        fields[i] = len ? (struct str){(const char *)data, len} : STR_NONE;
-        data += len + (end ? 1 : 0);
-        size -= len + (end ? 1 : 0);
-    }
 }
 
 static void use(struct verify_scheme *scheme, bool covers_body)
@@ -63,6 +51,12 @@ static void use(struct verify_scheme *scheme, bool covers_body)
     arena_free(arena);
 }
 
+/* An empty line: not set. */
+static struct str setting(struct str line)
+{
+    return line.len ? line : STR_NONE;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str fields[FIELDS], secret = STR(SECRET);
@@ -73,20 +67,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (memmem(data, size, SECRET, sizeof(SECRET) - 1)) /* a report may quote what was written */
         return 0;
-    cut(data, size, fields);
-    spec.algorithm = fields[0];
-    spec.signature = fields[1];
-    spec.timestamp = fields[2];
-    spec.signed_template = fields[3];
-    spec.secret_encoding = fields[4];
-    spec.public_url = fields[5];
-    spec.vars = fields[6];
-    spec.body_unauthenticated = fields[7];
+    fields_cut(data, size, fields, FIELDS);
+    spec.algorithm = setting(fields[0]);
+    spec.signature = setting(fields[1]);
+    spec.timestamp = setting(fields[2]);
+    spec.signed_template = setting(fields[3]);
+    spec.secret_encoding = setting(fields[4]);
+    spec.public_url = setting(fields[5]);
+    spec.vars = setting(fields[6]);
+    spec.body_unauthenticated = setting(fields[7]);
     scheme = verify_scheme_new(&spec, note, &reports);
     if (!scheme != (reports > 0))
         abort();
     if (scheme)
         use(scheme, !str_is(spec.body_unauthenticated, "yes"));
     verify_scheme_free(scheme);
+    fields_free(fields, FIELDS);
     return 0;
 }
