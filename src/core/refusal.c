@@ -32,6 +32,8 @@ static const struct refusal_info table[REFUSAL_COUNT] = {
     [REFUSAL_UNSUPPORTED_ENCODING] = {415, "unsupported content encoding", "unsupported-content-encoding", false, false},
     [REFUSAL_RATE_LIMIT] = {429, "rate limit", "rate-limit", false, false},
     [REFUSAL_HEADERS_TOO_LARGE] = {431, "headers too large", "headers-too-large", true, false},
+    [REFUSAL_UNKNOWN_METHOD] = {501, "unknown method", "unknown-method", true, false},
+    [REFUSAL_VERSION_NOT_SUPPORTED] = {505, "http version not supported", "http-version-not-supported", true, false},
     [REFUSAL_TRY_AGAIN] = {503, "try again", "try-again", false, false},
 };
 /* clang-format on */

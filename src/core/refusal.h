@@ -8,7 +8,7 @@
 
 enum refusal {
     REFUSAL_NONE,
-    REFUSAL_BAD_REQUEST,         /* ambiguous framing: 400, the connection closes */
+    REFUSAL_BAD_REQUEST,         /* 400, close: no HTTP, or ambiguous framing */
     REFUSAL_INVALID_JSON,        /* 400 */
     REFUSAL_INVALID_FORM,        /* 400 */
     REFUSAL_MISSING_FORM_FIELD,  /* 400 */
@@ -36,6 +36,8 @@ enum refusal {
     REFUSAL_UNSUPPORTED_ENCODING,     /* 415 */
     REFUSAL_RATE_LIMIT,               /* 429 with Retry-After */
     REFUSAL_HEADERS_TOO_LARGE,        /* 431, close */
+    REFUSAL_UNKNOWN_METHOD,           /* 501, close: longer than any that is known */
+    REFUSAL_VERSION_NOT_SUPPORTED,    /* 505, close: neither HTTP/1.0 nor HTTP/1.1 */
     REFUSAL_TRY_AGAIN, /* 503 with Retry-After: cannot be committed now, stopping or full */
     REFUSAL_COUNT
 };

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "http/framing.h"
+#include "http/head.h"
 
 /* How much of a body is read and dropped so that its sender can read the refusal. */
 #define DROP_MAX ((size_t)8 * 1024 * 1024)
@@ -41,7 +41,8 @@ void *exchange_begin(void *cls, const char *target, struct MHD_Connection *conne
     struct exchange *exchange = arena_alloc(arena, sizeof(*exchange));
 
     exchange->request.arena = arena;
-    exchange->request.target = arena_copy(arena, str_from(target ? target : ""));
+    exchange->line = str_from(target ? target : "");
+    exchange->request.target = arena_copy(arena, exchange->line);
     exchange->server = server;
     exchange->connection = connection;
     exchange->references = 1;
@@ -177,6 +178,7 @@ static void server_refuses(struct exchange *exchange, enum http_fault fault)
 struct collect {
     struct exchange *exchange;
     struct http_header headers[HEADERS_MAX];
+    struct str previous; /* value, in the library's memory */
     size_t count;
     bool bad;
 };
@@ -189,12 +191,14 @@ static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const 
     struct http_header *header = &collect->headers[collect->count];
 
     (void)kind;
-    if (collect->count == HEADERS_MAX || (value && !http_framing_in_place(raw.name, raw.value))) {
+    if (collect->count == HEADERS_MAX || (value && !http_framing_in_place(raw.name, raw.value)) ||
+        (collect->previous.ptr && !http_framing_adjacent(collect->previous, raw.name))) {
         collect->bad = true;
         return MHD_NO;
     }
     header->name = arena_copy(collect->exchange->request.arena, raw.name);
     header->value = arena_copy(collect->exchange->request.arena, str_trim(raw.value));
+    collect->previous = value ? raw.value : STR_NONE;
     collect->count++;
     return MHD_YES;
 }
@@ -209,6 +213,7 @@ static bool take_head(struct exchange *exchange, const char *method)
     struct http_header *headers;
 
     collect.exchange = exchange;
+    collect.previous = STR_NONE;
     collect.count = 0;
     collect.bad = false;
     request->method = arena_copy(request->arena, str_from(method));
@@ -223,18 +228,36 @@ static bool take_head(struct exchange *exchange, const char *method)
     return !collect.bad;
 }
 
+/* What is wrong with the header as the library has read it, which is not always as it was sent: it
+ * passes over blanks, and what lies behind a NUL is not there for it. */
+static enum http_fault judge_head(const struct exchange *exchange, const char *method,
+                                  const char *version, struct http_framing *framing)
+{
+    const struct http_request *request = &exchange->request;
+    struct http_head head;
+
+    http_head_line(&head, request->method, request->target, str_from(version));
+    for (size_t i = 0; i < request->header_count; i++)
+        http_head_field(&head, request->headers[i].name, request->headers[i].value);
+    http_head_end(&head);
+    *framing = head.framing;
+    if (head.fault == HTTP_NO_FAULT && (method + request->method.len + 1 != exchange->line.ptr ||
+                                        exchange->line.ptr + exchange->line.len + 1 != version))
+        return HTTP_BAD_FRAMING;
+    return head.fault;
+}
+
 /* The header is complete. */
 static enum MHD_Result on_head(struct exchange *exchange, const char *method, const char *version)
 {
     struct http_server *server = exchange->server;
     bool sound = take_head(exchange, method);
-    struct http_framing framing =
-        http_framing_read(exchange->request.headers, exchange->request.header_count,
-                          strcmp(version, MHD_HTTP_VERSION_1_1) != 0);
+    struct http_framing framing;
+    enum http_fault fault = judge_head(exchange, method, version, &framing);
 
     exchange->head_us = exchange->touched_us = clock_mono_us();
-    if (!sound || framing.ambiguous) {
-        server_refuses(exchange, HTTP_BAD_FRAMING);
+    if (!sound || fault != HTTP_NO_FAULT) {
+        server_refuses(exchange, fault != HTTP_NO_FAULT ? fault : HTTP_BAD_FRAMING);
         return refuse_now(exchange);
     }
     if (server->draining)

@@ -65,6 +65,7 @@ struct exchange {
     int references; /* the connection's and the holders' */
     struct buf body;
     struct peer *peer;
+    struct str line;                       /* the target in the library's memory */
     size_t received;                       /* bytes of body, dropped ones included */
     size_t held;                           /* of the server's `buffered` */
     int64_t begun_us, head_us, touched_us; /* the line; the whole header; the last byte of body */

@@ -5,7 +5,7 @@
 
 #include "http/request.h"
 
-#define FOLD_DISTANCE 64 * 1024
+#define FOLD_DISTANCE (64 * 1024)
 
 /* Digits only; -1 where it is anything else or too large. */
 static int64_t read_length(struct str text)
@@ -30,33 +30,48 @@ static bool has_blank(struct str name)
     return name.len == 0;
 }
 
+struct http_framing http_framing_begin(bool old)
+{
+    return (struct http_framing){.length = -1, .old = old, .length_text = STR_NONE};
+}
+
+static void take_length(struct http_framing *framing, struct str value)
+{
+    if (framing->length_text.ptr && !str_equal(framing->length_text, value))
+        framing->ambiguous = true;
+    framing->length_text = value;
+    framing->length = read_length(value);
+    if (framing->length < 0)
+        framing->ambiguous = true;
+}
+
+static void take_coding(struct http_framing *framing, struct str value)
+{
+    if (framing->chunked || framing->old || !str_equal_nocase(value, STR("chunked")))
+        framing->ambiguous = true;
+    framing->chunked = true;
+}
+
+void http_framing_field(struct http_framing *framing, struct str name, struct str value)
+{
+    if (has_blank(name))
+        framing->ambiguous = true;
+    if (str_equal_nocase(name, STR("content-length")))
+        take_length(framing, value);
+    else if (str_equal_nocase(name, STR("transfer-encoding")))
+        take_coding(framing, value);
+    else if (str_equal_nocase(name, STR("expect")) && !framing->old)
+        framing->expect = str_equal_nocase(value, STR("100-continue"));
+    if (framing->length_text.ptr && framing->chunked)
+        framing->ambiguous = true;
+}
+
 struct http_framing http_framing_read(const struct http_header *headers, size_t count, bool old)
 {
-    struct http_framing framing = {.length = -1};
-    struct str length = STR_NONE;
+    struct http_framing framing = http_framing_begin(old);
 
-    for (size_t i = 0; i < count; i++) {
-        struct str name = headers[i].name, value = headers[i].value;
-
-        if (has_blank(name))
-            framing.ambiguous = true;
-        if (str_equal_nocase(name, STR("content-length"))) {
-            if (length.ptr && !str_equal(length, value))
-                framing.ambiguous = true;
-            length = value;
-            framing.length = read_length(value);
-            if (framing.length < 0)
-                framing.ambiguous = true;
-        } else if (str_equal_nocase(name, STR("transfer-encoding"))) {
-            if (framing.chunked || old || !str_equal_nocase(value, STR("chunked")))
-                framing.ambiguous = true;
-            framing.chunked = true;
-        } else if (str_equal_nocase(name, STR("expect")) && !old) {
-            framing.expect = str_equal_nocase(value, STR("100-continue"));
-        }
-    }
-    if (length.ptr && framing.chunked)
-        framing.ambiguous = true;
+    for (size_t i = 0; i < count; i++)
+        http_framing_field(&framing, headers[i].name, headers[i].value);
     return framing;
 }
 
@@ -68,6 +83,18 @@ bool http_framing_in_place(struct str name, struct str value)
         return false;
     for (; p < value.ptr; p++)
         if (*p != ' ' && *p != '\t')
+            return false;
+    return true;
+}
+
+bool http_framing_adjacent(struct str first, struct str second)
+{
+    const char *p = first.ptr + first.len;
+
+    if (second.ptr <= p || second.ptr - p > FOLD_DISTANCE)
+        return false;
+    for (; p < second.ptr; p++)
+        if (*p != '\0' && *p != ' ' && *p != '\t')
             return false;
     return true;
 }

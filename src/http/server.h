@@ -11,19 +11,11 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "http/answer.h"
+#include "http/fault.h"
 #include "http/request.h"
 #include "loop/loop.h"
 
 struct http_server;
-
-/* Why the server itself refused a request. */
-enum http_fault {
-    HTTP_BAD_FRAMING,
-    HTTP_BODY_TOO_LARGE,
-    HTTP_TOO_SLOW,
-    HTTP_TOO_MANY, /* connections, or the server is stopping */
-    HTTP_FAULT_COUNT
-};
 
 struct http_handler {
     /* The header is complete and its framing sound: limits the body or refuses. */

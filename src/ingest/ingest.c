@@ -92,6 +92,10 @@ static enum refusal refusal_of(enum http_fault fault)
 {
     static const enum refusal map[HTTP_FAULT_COUNT] = {
         [HTTP_BAD_FRAMING] = REFUSAL_BAD_REQUEST,
+        [HTTP_TARGET_TOO_LONG] = REFUSAL_TARGET_TOO_LONG,
+        [HTTP_HEADER_TOO_LARGE] = REFUSAL_HEADERS_TOO_LARGE,
+        [HTTP_BAD_METHOD] = REFUSAL_UNKNOWN_METHOD,
+        [HTTP_BAD_VERSION] = REFUSAL_VERSION_NOT_SUPPORTED,
         [HTTP_BODY_TOO_LARGE] = REFUSAL_BODY_TOO_LARGE,
         [HTTP_TOO_SLOW] = REFUSAL_TOO_SLOW,
         [HTTP_TOO_MANY] = REFUSAL_TRY_AGAIN,
@@ -167,7 +171,7 @@ void ingest_serve(struct ingest *ingest, struct http_server_options *options)
 
     options->handler = &handler;
     options->argument = ingest;
-    for (int i = 0; i < HTTP_FAULT_COUNT; i++)
+    for (int i = HTTP_NO_FAULT + 1; i < HTTP_FAULT_COUNT; i++)
         options->answers[i] = ingest->refusals[refusal_of((enum http_fault)i)];
 }
 
