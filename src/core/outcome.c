@@ -14,6 +14,10 @@ const char *outcome_name(enum outcome outcome)
         return "defer";
     case OUTCOME_AGAIN:
         return "again";
+    case OUTCOME_STALE:
+        return "stale";
+    case OUTCOME_SUPERSEDED:
+        return "superseded";
     case OUTCOME_DEAD:
         break;
     }

@@ -1,5 +1,5 @@
-/* The table of what SQLSTATEs mean for an event. IBX01 and IBX02 are ours (inboxd.defer,
- * inboxd.reject). A deadlock or serialization failure costs no attempt; whatever else a handler
+/* The table of what SQLSTATEs mean for an event. IBX01 to IBX03 are ours (inboxd.defer,
+ * inboxd.reject, and what `machine` raises for a stale event). A deadlock or serialization failure costs no attempt; whatever else a handler
  * raises does. */
 #include "work/verdict.h"
 
@@ -13,6 +13,7 @@
 
 #define DEFER "IBX01"
 #define REJECT "IBX02"
+#define STALE "IBX03"
 #define MORE_PART_MAX 2048
 #define NOTE_MAX 64
 #define CONFLICT_JITTER_MS 200
@@ -36,6 +37,12 @@ bool verdict_is_missing(const struct failure *failure)
 }
 
 /* ---- texts ---- */
+
+/* Raised by functions of ours, to say something: their text is the whole story. */
+static bool is_own(const struct failure *failure)
+{
+    return strncmp(failure->sqlstate, "IBX", strlen("IBX")) == 0;
+}
 
 static void put_cut(struct buf *buf, const char *text, size_t max)
 {
@@ -65,12 +72,11 @@ static void put_part(struct buf *buf, const char *name, const char *text)
 /* One line that is the same for the same fault, since errors are counted by it. */
 static char *error_text(const struct failure *failure)
 {
-    bool own = strcmp(failure->sqlstate, DEFER) == 0 || strcmp(failure->sqlstate, REJECT) == 0;
     struct buf buf;
 
     buf_init(&buf, BUF_NO_CAP);
     put_cut(&buf, failure->message, VERDICT_ERROR_MAX);
-    if (!own)
+    if (!is_own(failure))
         buf_printf(&buf, "%s(%s)", buf.len ? " " : "", failure->sqlstate);
     buf_put_char(&buf, '\0');
     return buf.data;
@@ -78,11 +84,10 @@ static char *error_text(const struct failure *failure)
 
 static char *more_text(const struct failure *failure)
 {
-    bool own = strcmp(failure->sqlstate, DEFER) == 0 || strcmp(failure->sqlstate, REJECT) == 0;
     struct buf buf;
 
     buf_init(&buf, BUF_NO_CAP);
-    if (!own) {
+    if (!is_own(failure)) {
         put_part(&buf, "DETAIL", failure->detail);
         put_part(&buf, "CONTEXT", failure->context);
     }
@@ -154,6 +159,9 @@ void verdict_of_failure(const struct provider_config *provider, const struct cla
         defer(provider, event, failure, verdict);
     } else if (strcmp(failure->sqlstate, REJECT) == 0) {
         verdict->what = OUTCOME_DEAD;
+        verdict->counts = true;
+    } else if (strcmp(failure->sqlstate, STALE) == 0) {
+        verdict->what = OUTCOME_STALE;
         verdict->counts = true;
     } else if (failure->fault == DB_FAULT_CONFLICT) {
         verdict->what = OUTCOME_AGAIN;
