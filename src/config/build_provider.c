@@ -351,6 +351,22 @@ static void check_order(const struct check *check)
             order ? "order" : "key");
 }
 
+/* A machine's entities are ordering keys, and its transitions are by event type. */
+static void check_machine(const struct check *check)
+{
+    const struct provider_config *provider = check->provider;
+    const struct setting *machine = &provider->machine;
+
+    if (machine->text.ptr && !provider->key.text.ptr)
+        mistakes_add(check->build->mistakes, machine->file, machine->line,
+                     "machine: there is no key, which says what entity an event is about; write "
+                     "key = SOURCE");
+    if (machine->text.ptr && !provider->event_type.text.ptr)
+        mistakes_add(check->build->mistakes, machine->file, machine->line,
+                     "machine: there is no event_type, by which a machine moves on; write "
+                     "event_type = SOURCE");
+}
+
 static void check_routes(const struct check *check)
 {
     const struct provider_config *provider = check->provider;
@@ -446,6 +462,7 @@ void build_provider(const struct build *build, const struct section *section,
     if (known) { /* otherwise a preset might have brought what seems to be missing */
         check_required(&check);
         check_order(&check);
+        check_machine(&check);
         check_routes(&check);
         check_times(&check);
     }

@@ -115,6 +115,7 @@ struct provider_config {
     struct setting event_id, event_type, key, event_time;
     struct setting format, split, reply;
     enum order order;
+    struct setting machine; /* rows of inboxd.transition; judges events before their handlers */
     int64_t max_body;       /* bytes */
     int64_t ack_timeout_ms; /* never more than the daemon's */
 

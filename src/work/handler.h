@@ -114,6 +114,8 @@ struct handler_kind {
 
 extern const struct handler_kind handler_sql;    /* sql:schema.fn */
 extern const struct handler_kind handler_ignore; /* ignore */
+extern const struct handler_kind
+    handler_machine; /* of `machine = NAME`; its name is the machine's */
 
 /* The schema and function of an action of kind sql. */
 void handler_sql_names(const struct action *action, struct str *schema, struct str *function);

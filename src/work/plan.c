@@ -29,18 +29,20 @@ static int compile_action(const struct route_action *text, struct arena *arena,
     return kind->compile ? kind->compile(action, arena, err) : 0;
 }
 
-static int compile_route(const struct route *route, struct arena *arena,
+static int compile_route(const struct route *route, struct str machine, struct arena *arena,
                          struct plan_route *compiled, struct err *err)
 {
     *compiled = (struct plan_route){
-        .route = route, .actions = arena_alloc(arena, route->count * sizeof(struct action))};
+        .route = route, .actions = arena_alloc(arena, (route->count + 1) * sizeof(struct action))};
     if (route->class == WORK_PULL) /* nothing of it runs here */
         return 0;
     if (route->coalesce)
         return err_set(err, ERR_INPUT, "this version does not know coalesce yet");
-    for (; compiled->count < route->count; compiled->count++)
-        if (compile_action(&route->actions[compiled->count], arena,
-                           &compiled->actions[compiled->count], err) < 0)
+    if (machine.ptr)
+        compiled->actions[compiled->count++] =
+            (struct action){.kind = &handler_machine, .name = machine};
+    for (size_t i = 0; i < route->count; i++, compiled->count++)
+        if (compile_action(&route->actions[i], arena, &compiled->actions[compiled->count], err) < 0)
             return -1;
     return 0;
 }
@@ -58,7 +60,8 @@ static int compile_provider(const struct provider_config *config, struct arena *
     provider->compiled =
         arena_alloc(arena, (provider->routes.count + 1) * sizeof(*provider->compiled));
     for (size_t i = 0; rc == 0 && i < provider->routes.count; i++)
-        rc = compile_route(&provider->routes.routes[i], arena, &provider->compiled[i], err);
+        rc = compile_route(&provider->routes.routes[i], config->machine.text, arena,
+                           &provider->compiled[i], err);
     return rc;
 }
 

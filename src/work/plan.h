@@ -7,7 +7,7 @@
 #include "route/route.h"
 #include "work/handler.h"
 
-/* A route with its actions compiled. */
+/* A route with its actions compiled, behind the check of the provider's machine, if it has one. */
 struct plan_route {
     const struct route *route;
     struct action *actions;

@@ -1,6 +1,6 @@
 /* The table of what SQLSTATEs mean for an event. IBX01 to IBX03 are ours (inboxd.defer,
- * inboxd.reject, and what `machine` raises for a stale event). A deadlock or serialization failure costs no attempt; whatever else a handler
- * raises does. */
+ * inboxd.reject, and what `machine` raises for a stale event). A deadlock or serialization failure
+ * costs no attempt; whatever else a handler raises does. */
 #include "work/verdict.h"
 
 #include <math.h>

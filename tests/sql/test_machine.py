@@ -85,7 +85,7 @@ def test_two_first_events_at_once_wait_for_each_other(machine):
 
 def test_all_orders_of_arrival_end_in_one_state(machine):
     """What is early comes again after each event that was applied, as a daemon does it."""
-    for number, arrival in enumerate(itertools.permutations(["paid", "shipped", "refunded"] * 2)):
+    for number, arrival in enumerate(set(itertools.permutations(["paid", "shipped", "refunded"] * 2))):
         entity, waiting = f"o{number}", []
         for event_type in arrival:
             waiting.append(event_type)
@@ -95,8 +95,6 @@ def test_all_orders_of_arrival_end_in_one_state(machine):
                 progress = any(answer == "applied" for _, answer in answers)
                 waiting = [event for event, answer in answers if answer == "early"]
         assert waiting == [] and state(machine, entity) == "refunded", arrival
-        if number == 100:
-            break
 
 
 def test_newer_is_true_once_for_each_higher_version(pg):

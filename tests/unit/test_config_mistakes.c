@@ -171,6 +171,11 @@ static const struct {
      "sql:SCHEMA.FUNCTION\n"},
     {PROVIDER NONE "order = serial\n",
      "5: order: there is no key to order by; write key = SOURCE, or order = none\n"},
+    {PROVIDER NONE "machine = order\nkey = body:/k\norder = none\n",
+     "5: machine: there is no event_type, by which a machine moves on; write event_type = "
+     "SOURCE\n"},
+    {PROVIDER NONE "machine = order\nevent_type = body:/type\n",
+     "5: machine: there is no key, which says what entity an event is about; write key = SOURCE\n"},
     {PROVIDER NONE "order = strickt\n",
      "5: order: \"strickt\" is unknown; write serial, strict or none\n"},
     {PROVIDER NONE SECRET, "5: warning: secret: the secret stands in the configuration; "
