@@ -1,4 +1,4 @@
-/* inboxctl status: the backlog, what is stuck, which daemons live. */
+/* inboxctl status: what wants a person, the backlog, what is stuck, which daemons live. */
 #include <stdio.h>
 #include <time.h>
 
@@ -8,6 +8,11 @@
 #include "ctl/table.h"
 
 #define WATCH_INTERVAL_S 2
+
+static const char alerts_sql[] =
+    "select condition as alert, provider, date_trunc('second', now() - since)::text as age, detail,"
+    "       advice"
+    "  from inboxd.alerts order by since nulls first, condition, provider limit 50";
 
 static const char backlog_sql[] =
     "select provider, ready::text as n_ready, scheduled::text as n_scheduled, deferred::text as "
@@ -46,6 +51,9 @@ static const char quarantine_sql[] =
 static const char json_sql[] =
     "select jsonb_build_object("
     "  'schema', (select max(version) from inboxd.schema_migration),"
+    "  'alerts', (select coalesce(jsonb_agg(to_jsonb(a) order by a.since, a.condition, "
+    "a.provider), "
+    "'[]') from inboxd.alerts a),"
     "  'backlog', (select coalesce(jsonb_agg(to_jsonb(b) order by b.provider), '[]') from "
     "inboxd.backlog b),"
     "  'stuck', (select count(*) from inboxd.stuck),"
@@ -79,9 +87,24 @@ static int section(struct db *db, const char *sql, const char *title, bool alway
     return 0;
 }
 
+/* A table would be too wide for what there is to say. */
+static int print_alerts(struct db *db, FILE *out, struct err *err)
+{
+    struct db_result *rows = NULL;
+
+    if (db_run_text(db, alerts_sql, NULL, &rows, err) < 0)
+        return -1;
+    for (int i = 0; i < db_rows(rows); i++) {
+        table_print_record(rows, i, out);
+        fputc('\n', out);
+    }
+    db_result_free(rows);
+    return 0;
+}
+
 static int print_tables(struct db *db, FILE *out, struct err *err)
 {
-    if (section(db, backlog_sql, "backlog", true, out, err) < 0 ||
+    if (print_alerts(db, out, err) < 0 || section(db, backlog_sql, "backlog", true, out, err) < 0 ||
         section(db, stuck_sql, "stuck", false, out, err) < 0 ||
         section(db, errors_sql, "errors", false, out, err) < 0 ||
         section(db, quarantine_sql, "refused requests that are kept", false, out, err) < 0 ||

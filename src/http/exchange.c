@@ -260,6 +260,7 @@ static enum MHD_Result on_head(struct exchange *exchange, const char *method, co
         server_refuses(exchange, fault != HTTP_NO_FAULT ? fault : HTTP_BAD_FRAMING);
         return refuse_now(exchange);
     }
+    exchange->request.length = framing.length > 0 ? framing.length : 0;
     if (server->draining)
         server_refuses(exchange, HTTP_TOO_MANY);
     else
@@ -287,6 +288,8 @@ static enum MHD_Result on_bytes(struct exchange *exchange, const char *bytes, si
     struct err err;
 
     exchange->received += len;
+    if (exchange->request.length < (int64_t)exchange->received)
+        exchange->request.length = (int64_t)exchange->received;
     exchange->touched_us = clock_mono_us();
     if (exchange->state == EXCHANGE_READING) {
         bool kept = buf_add(&exchange->body, bytes, len, &err) == 0;

@@ -25,6 +25,7 @@ struct http_request {
     const struct http_header *headers;
     size_t header_count;
     struct str body;      /* whole from handler->body() on */
+    int64_t length;       /* of the body, as announced, or as much as has come; 0: none yet */
     struct str source_ip; /* text form; ptr NULL: unknown (unix socket) */
     int64_t received_us;  /* wall clock, when the header was complete */
     struct arena *arena;  /* lives as long as the request; for the holders' own data */

@@ -34,7 +34,7 @@ static const char session_settings[] =
 /* Each returns -1, or whether there is more to do at once (1) or not (0). */
 static int make_partitions(struct keeper *keeper, struct err *err);
 static int say_alive(struct keeper *keeper, struct err *err);
-static int write_counts(struct keeper *keeper, struct err *err);
+static int write_refusals(struct keeper *keeper, struct err *err);
 static int write_secret_uses(struct keeper *keeper, struct err *err);
 static int write_confirmations(struct keeper *keeper, struct err *err);
 static int fold_counters(struct keeper *keeper, struct err *err);
@@ -52,7 +52,7 @@ static const struct {
 } chores[CHORES] = {
     [MAKE] = {"make partitions", make_partitions, 30 * SECOND_US},
     [ALIVE] = {"renew the daemon's row", say_alive, 10 * SECOND_US},
-    [COUNT] = {"write counts", write_counts, 5 * SECOND_US},
+    [COUNT] = {"write counts of refused requests", write_refusals, 5 * SECOND_US},
     [CONFIRM] = {"write confirmations", write_confirmations, 5 * SECOND_US},
     [SECRETS] = {"write uses of secrets", write_secret_uses, 5 * SECOND_US},
     [FOLD] = {"fold counters", fold_counters, 60 * SECOND_US},
@@ -62,16 +62,12 @@ static const struct {
     [QUARANTINE] = {"purge the quarantine", purge_quarantine, 60 * SECOND_US},
 };
 
-struct count {
-    char *provider;
-    int64_t refused; /* not written yet */
-};
-
 struct keeper {
     struct db *db;
     struct db_args *args;
     struct secret_uses *secret_uses;
     struct confirmations *confirmations;
+    struct refusal_counts *refusals;
     char *host, *instance; /* instance: of this process, once */
     int64_t due_us[CHORES], logged_us[CHORES];
     int64_t finished_after, ledger_after; /* where the purges go on */
@@ -85,8 +81,6 @@ struct keeper {
     struct str *providers;
     size_t provider_count;
     int64_t retain_ms, retain_ids_ms;
-    struct count *counts; /* one a provider ever counted */
-    size_t count_size;
 };
 
 /* ---- chores ---- */
@@ -117,56 +111,9 @@ static int say_alive(struct keeper *keeper, struct err *err)
     return db_run(keeper->db, db_query("daemon_seen"), args, NULL, err);
 }
 
-/* The parameters of count.sql from counts[0..n). */
-static void put_counts(struct db_args *args, const struct count *counts, size_t n)
+static int write_refusals(struct keeper *keeper, struct err *err)
 {
-    db_args_clear(args);
-    db_args_array_begin(args, DB_TEXT);
-    for (size_t i = 0; i < n; i++)
-        db_args_element(args, str_from(counts[i].provider));
-    db_args_array_end(args);
-    db_args_array_begin(args, DB_INT8);
-    for (size_t i = 0; i < n; i++)
-        db_args_element_int8(args, 0);
-    db_args_array_end(args);
-    db_args_array_begin(args, DB_INT8);
-    for (size_t i = 0; i < n; i++)
-        db_args_element_int8(args, counts[i].refused);
-    db_args_array_end(args);
-}
-
-/* Takes the counts out; the names stay the keeper's, which never frees them while it runs. */
-static size_t take_counts(struct keeper *keeper, struct count **taken)
-{
-    size_t n = 0;
-
-    pthread_mutex_lock(&keeper->lock);
-    *taken = mem_alloc((keeper->count_size + 1) * sizeof(**taken));
-    for (size_t i = 0; i < keeper->count_size; i++) {
-        if (keeper->counts[i].refused == 0)
-            continue;
-        (*taken)[n++] = keeper->counts[i];
-        keeper->counts[i].refused = 0;
-    }
-    pthread_mutex_unlock(&keeper->lock);
-    return n;
-}
-
-static int write_counts(struct keeper *keeper, struct err *err)
-{
-    struct count *taken;
-    size_t n = take_counts(keeper, &taken);
-    int rc = 0;
-
-    if (n > 0) {
-        put_counts(keeper->args, taken, n);
-        rc = db_run(keeper->db, db_query("count"), keeper->args, NULL, err);
-    }
-    if (rc < 0)
-        for (size_t i = 0; i < n; i++)
-            keeper_count_refused(keeper, str_from(taken[i].provider), taken[i].refused);
-    free(taken);
-    return rc;
+    return refusal_counts_write(keeper->refusals, keeper->db, keeper->args, err);
 }
 
 static int write_confirmations(struct keeper *keeper, struct err *err)
@@ -270,6 +217,16 @@ static void log_failure(struct keeper *keeper, int chore, const struct err *err)
                   F_TEXT("chore", chores[chore].name), F_TEXT("why", err->text));
 }
 
+static bool is_stopping(struct keeper *keeper)
+{
+    bool stopping;
+
+    pthread_mutex_lock(&keeper->lock);
+    stopping = keeper->stopping;
+    pthread_mutex_unlock(&keeper->lock);
+    return stopping;
+}
+
 static void do_chore(struct keeper *keeper, int chore)
 {
     struct err err = {0};
@@ -277,7 +234,7 @@ static void do_chore(struct keeper *keeper, int chore)
 
     if (rc == 0)
         rc = chores[chore].step(keeper, &err);
-    if (rc < 0)
+    if (rc < 0 && !is_stopping(keeper)) /* else the interrupt has ended it */
         log_failure(keeper, chore, &err);
     keeper->due_us[chore] = clock_mono_us() + (rc < 0   ? RETRY_US
                                                : rc > 0 ? STEP_PAUSE_US
@@ -323,7 +280,7 @@ static void say_goodbye(struct keeper *keeper)
 {
     db_set_timeout(keeper->db, FAREWELL_TIMEOUT_MS);
     for (int tries = 0; tries < 2 && db_connected(keeper->db); tries++) {
-        if (write_counts(keeper, NULL) < 0 || write_secret_uses(keeper, NULL) < 0 ||
+        if (write_refusals(keeper, NULL) < 0 || write_secret_uses(keeper, NULL) < 0 ||
             write_confirmations(keeper, NULL) < 0)
             continue;
         db_args_clear(keeper->args);
@@ -387,6 +344,7 @@ struct keeper *keeper_new(const struct keeper_options *options)
     keeper->args = db_args_new();
     keeper->secret_uses = secret_uses_new();
     keeper->confirmations = confirmations_new();
+    keeper->refusals = refusal_counts_new();
     name_instance(keeper);
     configure(keeper, options);
     pthread_mutex_init(&keeper->lock, NULL);
@@ -408,19 +366,9 @@ void keeper_configure(struct keeper *keeper, const struct keeper_options *option
     pthread_mutex_unlock(&keeper->lock);
 }
 
-void keeper_count_refused(struct keeper *keeper, struct str provider, int64_t refused)
+struct refusal_counts *keeper_refusal_counts(struct keeper *keeper)
 {
-    size_t i = 0;
-
-    pthread_mutex_lock(&keeper->lock);
-    while (i < keeper->count_size && !str_is(provider, keeper->counts[i].provider))
-        i++;
-    if (i == keeper->count_size) {
-        keeper->counts = mem_resize(keeper->counts, ++keeper->count_size * sizeof(*keeper->counts));
-        keeper->counts[i] = (struct count){.provider = mem_copy(provider)};
-    }
-    keeper->counts[i].refused += refused;
-    pthread_mutex_unlock(&keeper->lock);
+    return keeper->refusals;
 }
 
 struct confirmations *keeper_confirmations(struct keeper *keeper)
@@ -447,10 +395,8 @@ void keeper_free(struct keeper *keeper)
     db_args_free(keeper->args);
     secret_uses_free(keeper->secret_uses);
     confirmations_free(keeper->confirmations);
+    refusal_counts_free(keeper->refusals);
     arena_free(keeper->arena);
-    for (size_t i = 0; i < keeper->count_size; i++)
-        free(keeper->counts[i].provider);
-    free(keeper->counts);
     free(keeper->host);
     free(keeper->instance);
     pthread_mutex_destroy(&keeper->lock);

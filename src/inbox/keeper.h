@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "inbox/confirmations.h"
+#include "inbox/refusal_counts.h"
 #include "inbox/secret_uses.h"
 
 struct keeper;
@@ -28,9 +29,8 @@ struct keeper *keeper_new(const struct keeper_options *options);
 /* Any thread: other settings from now on; `conninfo` is not looked at. */
 void keeper_configure(struct keeper *keeper, const struct keeper_options *options);
 
-/* Any thread: adds to the counters of `provider`, which should be one of the configuration. Written
- * every few seconds; what is not written yet is lost with the process. */
-void keeper_count_refused(struct keeper *keeper, struct str provider, int64_t refused);
+/* Any thread: where refused requests are counted; written every few seconds. The keeper's. */
+struct refusal_counts *keeper_refusal_counts(struct keeper *keeper);
 
 /* Any thread: where uses of secrets are counted; written every few seconds. The keeper's. */
 struct secret_uses *keeper_secret_uses(struct keeper *keeper);

@@ -7,20 +7,35 @@
 
 /* ---- refusing ---- */
 
+/* Of a body that is too large as it was sent; false: it is about something else, or grew too large
+ * when it was inflated. */
+static bool find_size(const struct intake *intake, enum refusal refusal, struct refusal_size *size)
+{
+    if (!intake || refusal != REFUSAL_BODY_TOO_LARGE)
+        return false;
+    size->bytes = intake->request->length;
+    size->limit = intake->snapshot->config->providers[intake->provider].max_body;
+    return size->bytes > size->limit;
+}
+
 /* `intake`: NULL where no provider was found. */
 void ingest_note_refusal(struct ingest *ingest, const struct intake *intake, enum refusal refusal,
                          struct str source_ip)
 {
     struct snapshot *snapshot = intake ? intake->snapshot : ingest->snapshot;
+    struct refusal_size size;
+    bool sized = find_size(intake, refusal, &size);
 
     if (refusal == REFUSAL_TRY_AGAIN)
         ingest->counts.unavailable++;
     else
         ingest->counts.refused++;
     if (intake && ingest->keeper && refusal != REFUSAL_TRY_AGAIN)
-        keeper_count_refused(ingest->keeper, snapshot->config->providers[intake->provider].name, 1);
+        refusal_counts_add(keeper_refusal_counts(ingest->keeper),
+                           snapshot->config->providers[intake->provider].name, refusal,
+                           sized ? &size : NULL);
     refusals_note(snapshot->refusals, intake ? (ptrdiff_t)intake->provider : -1, refusal,
-                  source_ip);
+                  sized ? &size : NULL, source_ip);
 }
 
 void ingest_refuse_unknown(struct ingest *ingest, struct http_request *request,

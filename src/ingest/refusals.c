@@ -11,8 +11,9 @@
 #define FOLD_US 10000000
 
 struct folded {
-    int64_t said_us; /* when the last line was written; 0: never */
-    int64_t count;   /* since then */
+    int64_t said_us;             /* when the last line was written; 0: never */
+    int64_t count;               /* since then */
+    struct refusal_size largest; /* since then, where any was noted; bytes 0: none */
 };
 
 struct refusals {
@@ -36,20 +37,29 @@ static void say(struct refusals *refusals, size_t row, size_t reason, struct str
     struct str name =
         row < refusals->config->provider_count ? refusals->config->providers[row].name : STR_NONE;
 
-    log_event(LOG_WARN, "refused requests", F_STR("provider", name),
-              F_TEXT("reason", refusal_info((enum refusal)reason)->text),
-              F_NUM("count", folded->count), F_STR("last_from", source_ip));
+    if (folded->largest.bytes > 0)
+        log_event(LOG_WARN, "refused requests", F_STR("provider", name),
+                  F_TEXT("reason", refusal_info((enum refusal)reason)->text),
+                  F_NUM("count", folded->count), F_NUM("largest", folded->largest.bytes),
+                  F_NUM("max_body", folded->largest.limit), F_STR("last_from", source_ip));
+    else
+        log_event(LOG_WARN, "refused requests", F_STR("provider", name),
+                  F_TEXT("reason", refusal_info((enum refusal)reason)->text),
+                  F_NUM("count", folded->count), F_STR("last_from", source_ip));
     folded->count = 0;
+    folded->largest = (struct refusal_size){0};
     folded->said_us = clock_mono_us();
 }
 
 void refusals_note(struct refusals *refusals, ptrdiff_t provider, enum refusal refusal,
-                   struct str source_ip)
+                   const struct refusal_size *size, struct str source_ip)
 {
     size_t row = provider < 0 ? refusals->config->provider_count : (size_t)provider;
     struct folded *folded = &refusals->table[row * REFUSAL_COUNT + refusal];
 
     folded->count++;
+    if (size && size->bytes > folded->largest.bytes)
+        folded->largest = *size;
     if (folded->said_us == 0 || clock_mono_us() - folded->said_us >= FOLD_US)
         say(refusals, row, refusal, source_ip);
 }

@@ -43,6 +43,7 @@ def test_the_daemon_role_may_run_every_statement(pg):
     statements.settle_failed(session, statements.claim(session), "dead")
     statements.run(session, "duplicate_check", ["h"], ["e1"], [b"x"])
     statements.run(session, "count", ["h"], [1], [2])
+    statements.run(session, "refusal", ["h"], ["body too large"], [2], [20], [10], [30])
     statements.run(session, "store_lanes", ["h"], ["k"])
     statements.run(session, "suspect_mark", [1])
     statements.run(session, "suspect_claim", "h", 3, 1.0, "w", "sql")
