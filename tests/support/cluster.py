@@ -4,16 +4,19 @@ PostgreSQL refuses to run as root, so that as root its programs run as the user 
 read lies in their own temporary folder, never in the checkout. The server dies with the test process.
 """
 
-import atexit
 import contextlib
+import fcntl
 import functools
+import hashlib
 import os
+import pathlib
 import pwd
 import shutil
 import signal
 import subprocess
 import tempfile
 import threading
+import time
 
 import psycopg2
 import psycopg2.errors
@@ -54,15 +57,36 @@ def _as_server_user():
 
 @functools.cache
 def mould():
-    """A stopped cluster with the migrated template: the others are copies of its files, which is quick."""
+    """The data directory of a stopped cluster with the migrated template: clusters are copies of it, which is quick.
+
+    It is kept for the runs to come, under the digest of what it is made of; those unused for a day are removed.
+    """
+    digest = hashlib.sha256()
+    for path in [*sorted((ROOT / "sql").rglob("*.sql")), SUPPORT / "handlers.sql", pathlib.Path(__file__)]:
+        digest.update(path.name.encode() + path.read_bytes())
+    place = pathlib.Path(f"/tmp/inboxd-mould-{os.geteuid()}-{digest.hexdigest()[:16]}")
+    with open(f"/tmp/inboxd-mould-{os.geteuid()}.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.exists():
+            _make_mould(place)
+        os.utime(place)
+        for other in place.parent.glob(f"inboxd-mould-{os.geteuid()}-*"):
+            if other.stat().st_mtime < time.time() - 86400:
+                shutil.rmtree(other, ignore_errors=True)
+    return str(place)
+
+
+def _make_mould(place):
     cluster = Cluster(bare=True).start()
-    atexit.register(cluster.remove)
-    cluster.execute(f"create database {TEMPLATE}")
-    migrate(cluster.conninfo(TEMPLATE))
-    cluster.execute(f"create role {DAEMON_USER} login in role inboxd_daemon")
-    cluster.execute((SUPPORT / "handlers.sql").read_text(), TEMPLATE)
-    cluster.stop("fast")
-    return cluster
+    try:
+        cluster.execute(f"create database {TEMPLATE}")
+        migrate(cluster.conninfo(TEMPLATE))
+        cluster.execute(f"create role {DAEMON_USER} login in role inboxd_daemon")
+        cluster.execute((SUPPORT / "handlers.sql").read_text(), TEMPLATE)
+        cluster.stop("fast")
+        os.rename(cluster.data, place)
+    finally:
+        cluster.remove()
 
 
 class Cluster:
@@ -88,7 +112,7 @@ class Cluster:
                 "--no-sync",
             )  # fmt: skip
         else:
-            self.run("cp", "-a", "-T", "--reflink=auto", mould().data, self.data)
+            self.run("cp", "-a", "-T", "--reflink=auto", mould(), self.data)
         self.configure(unix_socket_directories=self.dir, port=self.port, **SETTINGS)
         self.configure(**settings)
 
