@@ -28,6 +28,7 @@
 #include "loop/loop.h"
 #include "loop/notify.h"
 #include "quarantine/quarantine.h"
+#include "work/policy.h"
 #include "work/pool.h"
 
 #define RESTARTS_MAX 16 /* keys that are named */
@@ -102,21 +103,20 @@ static void different(void *argument, const struct event *event, int64_t first)
 static void set_keeper(struct daemon *daemon)
 {
     const struct config *config = daemon->config;
-    struct str *names = mem_alloc((config->provider_count + 1) * sizeof(*names));
+    struct policy *policies = mem_alloc((config->provider_count + 1) * sizeof(*policies));
     struct keeper_options options = {.conninfo = config->database.ptr,
                                      .workers = config->workers,
-                                     .providers = names,
+                                     .providers = policies,
                                      .provider_count = config->provider_count,
                                      .retain_ms = config->retain_ms,
                                      .retain_ids_ms = config->retain_ids_ms};
 
-    for (size_t i = 0; i < config->provider_count; i++)
-        names[i] = config->providers[i].name;
+    policy_read(config, policies);
     if (daemon->keeper)
         keeper_configure(daemon->keeper, &options);
     else
         daemon->keeper = keeper_new(&options);
-    free(names);
+    free(policies);
 }
 
 static void log_mistakes(const struct mistakes *mistakes)

@@ -1,7 +1,7 @@
 -- lease_claim.sql: $1 provider, $2 cursor run_at (-infinity: sweep), $3 cursor id, $4 at most, $5 seconds of the lease.
 -- Claims due events of class leased without a lane, oldest first, by a lease that is committed: run_at is its end, the token
--- fences every later statement. Skips what others hold. A row whose token is set is a lease that ran out unsettled: it is not
--- handed out (`lapsed`) but logged as lost and runs alone from now on, since it may have killed its worker. A batch is no
+-- fences every later statement. Skips what others hold; nothing while the provider is paused. A row whose token is set is a
+-- lease that ran out unsettled: it is not handed out (`lapsed`) but logged as lost and runs alone from now on, since it may have killed its worker. A batch is no
 -- attempt: those count when they are settled.
 -- ORDER BY equals index work_due, or the claim sorts the whole backlog. due_at of the last row, with its id, is the next
 -- cursor. now: the database's clock, for the age of a deferral.
@@ -11,6 +11,7 @@ with due as materialized (
      where d.provider = $1::text and d.class = 'leased' and d.lane is null and not d.suspect
        and d.run_at <= now()
        and (d.run_at, d.id) > ($2::timestamptz, $3::bigint)
+       and not exists (select from inboxd.paused p where p.provider = $1::text)
      order by d.run_at, d.id
      limit $4::int
        for update skip locked

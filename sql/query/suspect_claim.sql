@@ -1,12 +1,14 @@
 -- suspect_claim.sql: $1 provider, $2 attempts allowed, $3 seconds until it is due again unless it is settled,
 -- $4 worker, $5 class. Committed before the handler starts (suspect_take.sql then begins its transaction): the attempt counts even
 -- if it kills the process. Takes one due suspect event of the class: attempt + 1 and a new token; or, when its
--- attempts are used up, makes it dead (then `dead` is true and there is nothing to run). No row: nothing is due.
+-- attempts are used up, makes it dead (then `dead` is true and there is nothing to run). No row: nothing is due,
+-- or the provider is paused.
 -- An attempt that was started here and never settled is logged as lost. Index: work_suspect.
 with due as materialized (
     select d.id, d.attempt, d.attempt_base, d.token, d.last_error, d.attempt - d.attempt_base >= $2::int as used_up
       from inboxd.work d
      where d.provider = $1::text and d.class = $5::text and d.lane is null and d.suspect and d.run_at <= now()
+       and not exists (select from inboxd.paused p where p.provider = $1::text)
      order by d.run_at, d.id
      limit 1
        for update skip locked

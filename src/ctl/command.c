@@ -31,6 +31,9 @@ static const struct option_help list_options[] = {
     {"--json", "as JSON, one object a line"},
     {NULL, NULL}};
 
+static const struct option_help pause_options[] = {
+    {"--why TEXT", "the reason, for those who find it paused"}, {NULL, NULL}};
+
 static const struct option_help replay_options[] = {
     {"--dead", "every dead event that the other options leave"},
     {"--provider NAME", "with --dead: only of this provider"},
@@ -81,6 +84,9 @@ const struct command commands[] = {
     {"status", "", "what waits, runs and died, per provider", status_options, ctl_status},
     {"list", "", "list events", list_options, ctl_list},
     {"show", "ID", "everything about one event", show_options, ctl_show},
+    {"pause", "PROVIDER", "start nothing of a provider; accepting goes on", pause_options,
+     ctl_pause},
+    {"resume", "PROVIDER", "end a pause", NULL, ctl_resume},
     {"replay", "ID...", "run done or dead events again", replay_options, ctl_replay},
     {"quarantine", "ACTION", "look at what was refused, and release it", quarantine_options,
      ctl_quarantine},

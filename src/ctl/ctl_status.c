@@ -30,6 +30,10 @@ static const char daemons_sql[] =
     "       date_trunc('second', now() - seen_at)::text as seen"
     "  from inboxd.daemon where seen_at > now() - interval '1 minute' order by host, pid";
 
+static const char paused_sql[] =
+    "select provider, date_trunc('second', now() - since)::text || ' ago' as since, who, why"
+    "  from inboxd.paused order by since";
+
 static const char stuck_sql[] = "select provider, count(*)::text as n_events, why from inboxd.stuck"
                                 " group by provider, why order by count(*) desc limit 10";
 
@@ -56,6 +60,8 @@ static const char json_sql[] =
     "'[]') from inboxd.alerts a),"
     "  'backlog', (select coalesce(jsonb_agg(to_jsonb(b) order by b.provider), '[]') from "
     "inboxd.backlog b),"
+    "  'paused', (select coalesce(jsonb_agg(to_jsonb(p) order by p.since), '[]') from "
+    "inboxd.paused p),"
     "  'stuck', (select count(*) from inboxd.stuck),"
     "  'errors', (select coalesce(jsonb_agg(to_jsonb(e)), '[]') from (select * from "
     "inboxd.top_errors limit 5) e),"
@@ -105,6 +111,7 @@ static int print_alerts(struct db *db, FILE *out, struct err *err)
 static int print_tables(struct db *db, FILE *out, struct err *err)
 {
     if (print_alerts(db, out, err) < 0 || section(db, backlog_sql, "backlog", true, out, err) < 0 ||
+        section(db, paused_sql, "paused", false, out, err) < 0 ||
         section(db, stuck_sql, "stuck", false, out, err) < 0 ||
         section(db, errors_sql, "errors", false, out, err) < 0 ||
         section(db, quarantine_sql, "refused requests that are kept", false, out, err) < 0 ||

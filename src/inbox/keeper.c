@@ -37,13 +37,27 @@ static int say_alive(struct keeper *keeper, struct err *err);
 static int write_refusals(struct keeper *keeper, struct err *err);
 static int write_secret_uses(struct keeper *keeper, struct err *err);
 static int write_confirmations(struct keeper *keeper, struct err *err);
+static int write_policies(struct keeper *keeper, struct err *err);
 static int fold_counters(struct keeper *keeper, struct err *err);
 static int drop_partition(struct keeper *keeper, struct err *err);
 static int purge_finished(struct keeper *keeper, struct err *err);
 static int purge_ledger(struct keeper *keeper, struct err *err);
 static int purge_quarantine(struct keeper *keeper, struct err *err);
 
-enum { MAKE, ALIVE, COUNT, SECRETS, FOLD, DROP, FINISHED, LEDGER, QUARANTINE, CONFIRM, CHORES };
+enum {
+    MAKE,
+    ALIVE,
+    COUNT,
+    SECRETS,
+    FOLD,
+    DROP,
+    FINISHED,
+    LEDGER,
+    QUARANTINE,
+    CONFIRM,
+    POLICIES,
+    CHORES
+};
 
 static const struct {
     const char *name;
@@ -53,6 +67,7 @@ static const struct {
     [MAKE] = {"make partitions", make_partitions, 30 * SECOND_US},
     [ALIVE] = {"renew the daemon's row", say_alive, 10 * SECOND_US},
     [COUNT] = {"write counts of refused requests", write_refusals, 5 * SECOND_US},
+    [POLICIES] = {"write what providers run with", write_policies, 10 * SECOND_US},
     [CONFIRM] = {"write confirmations", write_confirmations, 5 * SECOND_US},
     [SECRETS] = {"write uses of secrets", write_secret_uses, 5 * SECOND_US},
     [FOLD] = {"fold counters", fold_counters, 60 * SECOND_US},
@@ -68,6 +83,7 @@ struct keeper {
     struct secret_uses *secret_uses;
     struct confirmations *confirmations;
     struct refusal_counts *refusals;
+    struct policies *policies;
     char *host, *instance; /* instance: of this process, once */
     int64_t due_us[CHORES], logged_us[CHORES];
     int64_t finished_after, ledger_after; /* where the purges go on */
@@ -119,6 +135,11 @@ static int write_refusals(struct keeper *keeper, struct err *err)
 static int write_confirmations(struct keeper *keeper, struct err *err)
 {
     return confirmations_write(keeper->confirmations, keeper->db, keeper->args, err);
+}
+
+static int write_policies(struct keeper *keeper, struct err *err)
+{
+    return policies_write(keeper->policies, keeper->db, keeper->args, err);
 }
 
 static int write_secret_uses(struct keeper *keeper, struct err *err)
@@ -261,7 +282,7 @@ static int next_chore(struct keeper *keeper)
         struct timespec until;
 
         if (keeper->reconfigured)
-            keeper->due_us[ALIVE] = 0;
+            keeper->due_us[ALIVE] = keeper->due_us[POLICIES] = 0;
         keeper->reconfigured = false;
         chore = keeper->stopping ? -1 : first_due(keeper);
         if (chore < 0 || keeper->due_us[chore] <= clock_mono_us())
@@ -312,7 +333,8 @@ static void configure(struct keeper *keeper, const struct keeper_options *option
     keeper->providers =
         arena_alloc(keeper->arena, (options->provider_count + 1) * sizeof(*keeper->providers));
     for (size_t i = 0; i < options->provider_count; i++)
-        keeper->providers[i] = arena_copy(keeper->arena, options->providers[i]);
+        keeper->providers[i] = arena_copy(keeper->arena, options->providers[i].provider);
+    policies_configure(keeper->policies, options->providers, options->provider_count);
     keeper->workers = options->workers;
     keeper->retain_ms = options->retain_ms;
     keeper->retain_ids_ms = options->retain_ids_ms;
@@ -345,6 +367,7 @@ struct keeper *keeper_new(const struct keeper_options *options)
     keeper->secret_uses = secret_uses_new();
     keeper->confirmations = confirmations_new();
     keeper->refusals = refusal_counts_new();
+    keeper->policies = policies_new();
     name_instance(keeper);
     configure(keeper, options);
     pthread_mutex_init(&keeper->lock, NULL);
@@ -396,6 +419,7 @@ void keeper_free(struct keeper *keeper)
     secret_uses_free(keeper->secret_uses);
     confirmations_free(keeper->confirmations);
     refusal_counts_free(keeper->refusals);
+    policies_free(keeper->policies);
     arena_free(keeper->arena);
     free(keeper->host);
     free(keeper->instance);

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "inbox/confirmations.h"
+#include "inbox/policies.h"
 #include "inbox/refusal_counts.h"
 #include "inbox/secret_uses.h"
 
@@ -17,8 +18,8 @@ struct keeper;
 
 struct keeper_options {
     const char *conninfo;
-    int workers;                 /* shown in the daemon's row */
-    const struct str *providers; /* of the configuration */
+    int workers;                    /* shown in the daemon's row */
+    const struct policy *providers; /* of the configuration */
     size_t provider_count;
     int64_t retain_ms, retain_ids_ms;
 };

@@ -55,6 +55,7 @@ select 'no daemon' as condition, null::text collate "C" as provider,
 union all
 select 'stuck', s.provider, min(s.due_at), count(*) || case count(*) when 1 then ' event: ' else ' events: ' end || s.why,
        case when s.why like 'claimed by%' then 'see pg_stat_activity, and horizon; pg_terminate_backend(pid) gives the event back'
+            when s.why like 'the provider is paused%' then 'inboxctl resume ' || s.provider
             when s.why like 'no living daemon%' then 'start a daemon with this section and workers above 0, or discard the events'
             else 'raise workers or concurrency, or see top_errors and slow handlers' end
   from inboxd.stuck s
