@@ -15,7 +15,6 @@
 /* Free memory at the end of the heap that is kept. Without it the heap is given back and fetched
  * again with every burst of requests: measured, half of the front end's processor time. */
 #define KEPT_MEMORY (16 * 1024 * 1024)
-#define KEPT_IN_PEACE (1024 * 1024)
 
 static int wants_core(void)
 {
@@ -86,7 +85,7 @@ size_t process_descriptors(size_t wanted)
 
 void process_give_back(void)
 {
-    malloc_trim(KEPT_IN_PEACE);
+    malloc_trim(0);
 }
 
 void process_block_signals(void)

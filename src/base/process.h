@@ -13,7 +13,7 @@ void process_harden(void);
  * all as before. Secrets may be among them (`secret = env:NAME`, PGPASSWORD). */
 void process_hide_environment(void);
 
-/* Gives memory that was freed back to the system, but for a MiB. Any thread; takes milliseconds. */
+/* Gives memory that was freed back to the system. Any thread; takes milliseconds. */
 void process_give_back(void);
 
 /* Raises the limit of open files to `wanted` where that is allowed; returns what the limit is now.

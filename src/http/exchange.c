@@ -361,9 +361,10 @@ void exchange_end(void *cls, struct MHD_Connection *connection, void **context,
     if (!exchange)
         return;
     *context = NULL;
-    /* The library has seen the sender's end of the connection before it wrote the answer. The
-     * sender may have closed its side only. */
-    if (code == MHD_REQUEST_TERMINATED_WITH_ERROR && exchange->state == EXCHANGE_ANSWERED)
+    /* The library has seen the sender's end of the connection before it wrote the answer, or before
+     * it read all of what is refused. The sender may have closed its side only. */
+    if ((code == MHD_REQUEST_TERMINATED_WITH_ERROR && exchange->state == EXCHANGE_ANSWERED) ||
+        (code == MHD_REQUEST_TERMINATED_CLIENT_ABORT && exchange->state == EXCHANGE_DROPPING))
         exchange_cut(exchange, exchange->answer);
     *(exchange->prev ? &exchange->prev->next : &server->first) = exchange->next;
     *(exchange->next ? &exchange->next->prev : &server->last) = exchange->prev;

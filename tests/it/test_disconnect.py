@@ -108,12 +108,17 @@ def test_a36_an_end_before_the_last_byte_is_noticed_at_once_and_nothing_stored(p
 
 
 def test_a36_a_refusal_reaches_a_sender_that_closed_its_side_in_the_body(inboxd):
-    with inboxd(idle_timeout="1h", body_timeout="1h") as daemon, daemon.client() as client:
-        client.send(request_bytes("POST", "/webhooks/nobody", b"x" * 50000)[:-1])
-        client.half_close()
-        answer = client.read()
-        assert (answer.status, answer.text, answer.closes) == (404, "unknown provider", True)
-        assert client.closed()
+    with inboxd(idle_timeout="1h", body_timeout="1h") as daemon:
+        for together in (True, False):
+            with daemon.client() as client:
+                daemon.freeze() if together else None
+                client.send(request_bytes("POST", "/webhooks/nobody", b"x" * 5000)[:-1])
+                assert together or daemon.post("n", event("between")).status == 200
+                client.half_close()
+                daemon.thaw()
+                answer = client.read()
+                assert (answer.status, answer.text, answer.closes) == (404, "unknown provider", True)
+                assert client.closed()
 
 
 def test_a36_mid_body_on_a_unix_socket(inboxd, tmp_path):
