@@ -108,6 +108,7 @@ static enum MHD_Result queue_answer(struct exchange *exchange)
     bool close = answer->close || worn_out || exchange->server->draining;
 
     exchange->state = EXCHANGE_ANSWERED;
+    exchange->touched_us = clock_mono_us();
     return MHD_queue_response(exchange->connection, answer->status,
                               close ? answer->closing : answer->keeping);
 }

@@ -65,13 +65,14 @@ struct exchange {
     int references; /* the connection's and the holders' */
     struct buf body;
     struct peer *peer;
-    struct str line;                       /* the target in the library's memory */
-    size_t received;                       /* bytes of body, dropped ones included */
-    size_t held;                           /* of the server's `buffered` */
-    int64_t begun_us, head_us, touched_us; /* the line; the whole header; the last byte of body */
-    const struct http_answer *answer;      /* once known */
-    struct http_answer *own;               /* the same, where it was made for this request */
-    struct exchange *prev, *next;          /* of the server's list, while `connection` is set */
+    struct str line;                  /* the target in the library's memory */
+    size_t received;                  /* bytes of body, dropped ones included */
+    size_t held;                      /* of the server's `buffered` */
+    int64_t begun_us, head_us;        /* the line; the whole header */
+    int64_t touched_us;               /* the last byte of body, or the answer */
+    const struct http_answer *answer; /* once known */
+    struct http_answer *own;          /* the same, where it was made for this request */
+    struct exchange *prev, *next;     /* of the server's list, while `connection` is set */
 };
 
 struct http_server {

@@ -19,6 +19,8 @@
 #define SWEEP_MS 1000
 /* The library closes without a word what we have not answered by then. */
 #define SILENT_CLOSE_S 3
+/* How long the last answers may take on their way when the server is to end. */
+#define ANSWER_US 1000000
 
 static void run(struct http_server *server)
 {
@@ -103,18 +105,23 @@ void server_take_socket(struct http_server *server, int fd, const struct sockadd
 
 /* ---- requests that do not get on ---- */
 
-/* Answers and makes the library see the end of the connection. */
+/* Makes the library see the end of the connection. */
+static void hang_up(struct exchange *exchange)
+{
+    exchange->state = EXCHANGE_CUT;
+    if (exchange->peer)
+        shutdown(exchange->peer->fd, SHUT_RDWR);
+    exchange->server->wake = true;
+}
+
+/* Answers past the library and ends the connection. */
 static void cut(struct exchange *exchange, enum http_fault fault)
 {
     struct http_server *server = exchange->server;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
     server->options.handler->refused(server->options.argument, &exchange->request, fault);
     exchange_cut(exchange, server->options.answers[fault]);
-    if (info)
-        shutdown(info->connect_fd, SHUT_RDWR);
-    server->wake = true;
+    hang_up(exchange);
 }
 
 static bool is_too_slow(const struct exchange *exchange, int64_t now_us)
@@ -144,11 +151,21 @@ static void on_sweep(void *argument)
     ebb_look(server);
 }
 
+/* Its sender has been given the time to read the answer and does not. */
+static bool is_deaf(const struct exchange *exchange, int64_t now_us)
+{
+    return exchange->state == EXCHANGE_ANSWERED && now_us - exchange->touched_us > ANSWER_US;
+}
+
 void http_server_cut(struct http_server *server)
 {
+    int64_t now_us = clock_mono_us();
+
     for (struct exchange *exchange = server->first; exchange; exchange = exchange->next)
         if (exchange_is_received(exchange))
             cut(exchange, HTTP_TOO_MANY);
+        else if (is_deaf(exchange, now_us))
+            hang_up(exchange);
 }
 
 /* ---- life ---- */

@@ -86,7 +86,8 @@ void http_server_start(struct http_server *server);
 void http_server_drain(struct http_server *server);
 /* Requests that were begun and are not yet answered. */
 size_t http_server_open(const struct http_server *server);
-/* Refuses every request that is still being received. Those with the handler stay. */
+/* Refuses every request that is still being received, and ends the connections of senders that
+ * have not taken their answer for a second. Those with the handler stay. */
 void http_server_cut(struct http_server *server);
 
 #endif

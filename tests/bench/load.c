@@ -7,7 +7,8 @@
  * kept from being sent
  *
  * Events are unique (a prefix of random bits and a number) and signed as Stripe signs, unless
- * --unsigned. Prints one JSON object. */
+ * --unsigned. Prints one JSON object; `sent` and `answered_200` in it count all, the other figures
+ * what was answered within the seconds measured. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+
+/* How long the answers to the last requests are waited for. */
+#define LAST_ANSWERS_US 15000000
 
 struct settings {
     const char *host, *path, *secret, *ids_path;
@@ -60,6 +64,7 @@ struct load {
     size_t count, room;
     uint64_t statuses[6]; /* by hundreds */
     uint64_t stored, duplicates, errors, reconnects;
+    uint64_t answered_200; /* also in the warm-up and after the end; the others are not */
     FILE *ids;
 };
 
@@ -199,6 +204,7 @@ static void note_answer(struct load *load, struct connection *connection, int st
     int64_t now = clock_mono_us();
 
     connection->busy = false;
+    load->answered_200 += status == 200;
     if (status == 200 && load->ids && !duplicate)
         fprintf(load->ids, "%s\n", connection->id);
     if (now < load->measure_from || now > load->end)
@@ -290,6 +296,34 @@ static void run(struct load *load)
     }
 }
 
+static bool any_busy(const struct load *load)
+{
+    for (int i = 0; i < load->settings.connections; i++)
+        if (load->connections[i].busy)
+            return true;
+    return false;
+}
+
+/* Waits for the answers to what is under way: after the end nothing is measured, but counted. */
+static void finish(struct load *load)
+{
+    int64_t until = clock_mono_us() + LAST_ANSWERS_US;
+
+    while (any_busy(load) && clock_mono_us() < until) {
+        struct epoll_event events[256];
+        int n = epoll_wait(load->epoll, events, ARRAY_LEN(events), 100);
+
+        for (int i = 0; i < n; i++) {
+            struct connection *connection = events[i].data.ptr;
+
+            if (events[i].events & EPOLLOUT && connection->busy)
+                push(load, connection);
+            if (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+                (void)take_answer(load, connection);
+        }
+    }
+}
+
 /* ---- the sum ---- */
 
 static int compare_latency(const void *a, const void *b)
@@ -318,14 +352,15 @@ static void print_sum(struct load *load)
            "\"refused_5xx\":%llu,"
            "\"errors\":%llu,\"p50_ms\":%.3f,\"p90_ms\":%.3f,\"p99_ms\":%.3f,\"p999_ms\":%.3f,\"max_"
            "ms\":%.3f,"
-           "\"client_cpu_s\":%.2f}\n",
+           "\"client_cpu_s\":%.2f,\"sent\":%llu,\"answered_200\":%llu}\n",
            (double)(load->stored + load->duplicates) / seconds, (unsigned long long)load->stored,
            (unsigned long long)load->duplicates, (unsigned long long)load->statuses[4],
            (unsigned long long)load->statuses[5], (unsigned long long)load->errors,
            percentile_ms(load, 0.5), percentile_ms(load, 0.9), percentile_ms(load, 0.99),
            percentile_ms(load, 0.999), percentile_ms(load, 1.0),
            (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6 +
-               (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6);
+               (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6,
+           (unsigned long long)load->number, (unsigned long long)load->answered_200);
 }
 
 static void usage_and_exit(void)
@@ -417,6 +452,7 @@ int main(int argc, char **argv)
     load.measure_from = load.start + (int64_t)(load.settings.warmup * 1e6);
     load.end = load.measure_from + (int64_t)(load.settings.seconds * 1e6);
     run(&load);
+    finish(&load);
     if (load.ids && fclose(load.ids) != 0)
         die(load.settings.ids_path);
     print_sum(&load);

@@ -1,7 +1,7 @@
 """A36: senders that go away. A whole request is committed or not at all, half of one never, and nothing is left behind."""
 
 import pytest
-from support.census import Census
+from support.census import Census, connections
 from support.http import Client, chunked, head, request_bytes
 from support.wait import wait_until
 
@@ -21,14 +21,6 @@ def leave(client, how):
 
 def stored(pg, like):
     return pg.value("select count(*) from inboxd.ledger where event_id like %s", like)
-
-
-def connections(daemon):
-    """How many connections of senders the daemon has open."""
-    with open(f"/proc/{daemon.pid}/net/tcp", encoding="ascii") as table:
-        rows = [line.split() for line in list(table)[1:]]
-    port = f":{daemon.address[1]:04X}"
-    return sum(1 for row in rows if row[1].endswith(port) and row[3] != "0A" and row[9] != "0")  # no listener; has an owner
 
 
 @pytest.mark.slow

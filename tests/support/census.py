@@ -38,6 +38,14 @@ def _descriptors(pid):
     return kinds
 
 
+def connections(daemon):
+    """How many connections of senders the daemon has open."""
+    with open(f"/proc/{daemon.pid}/net/tcp", encoding="ascii") as table:
+        rows = [line.split() for line in list(table)[1:]]
+    port = f":{daemon.address[1]:04X}"
+    return sum(1 for row in rows if row[1].endswith(port) and row[3] != "0A" and row[9] != "0")  # no listener; has an owner
+
+
 class Census:
     def __init__(self, daemon):
         self.descriptors = _descriptors(daemon.pid)
