@@ -22,12 +22,12 @@ def bound(connections, buffered, header=HEADER):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_slow_attack_on_a_thousand_connections_disturbs_nobody(pg, inboxd, build, kind):
     """Its connections are ended while it runs and afterwards; every request of the well-behaved one is answered 200."""
-    daemon = inboxd(max_buffered="16M", max_connections=2000, header_timeout="5s", body_timeout="5s", workers=0)
+    daemon = inboxd(max_buffered="16M", max_connections=2000, header_timeout="9s", body_timeout="9s", workers=0)
     rate = 500 if not keeps_memory(build) else 100
     with WellBehaved(daemon, build, seconds=2, rate=rate) as warm:
         assert warm.wait()["errors"] == 0
     before = Census(daemon)
-    with WellBehaved(daemon, build, seconds=17, rate=rate) as client, Attack(daemon, kind, 1000, seconds=12) as attack:
+    with WellBehaved(daemon, build, seconds=17, rate=rate) as client, Attack(daemon, kind, 1000, seconds=15) as attack:
         most = 0
         while client.running():
             most = max(most, Census(daemon).descriptors["socket"] - before.descriptors["socket"])
@@ -37,7 +37,7 @@ def test_a_slow_attack_on_a_thousand_connections_disturbs_nobody(pg, inboxd, bui
                 pass
         figures = client.wait()
         told = attack.wait()
-    assert most > 900, f"the attack was none: {told}"
+    assert most > 700, f"the attack was none: {told}"
     assert figures["answered_200"] == figures["sent"] > 15 * rate, str(figures)
     assert figures["errors"] == figures["refused_4xx"] == figures["refused_5xx"] == 0, str(figures)
     if not keeps_memory(build):
