@@ -117,7 +117,8 @@ void server_take_socket(struct http_server *server, int fd, const struct sockadd
                         socklen_t len);
 /* Listening sockets (listen.c). */
 void listeners_start(struct http_server *server);
-void listeners_close(struct http_server *server); /* what waits in their queues is taken first */
+/* What waits in the queues is taken first, but for inherited sockets, which live on. */
+void listeners_close(struct http_server *server);
 
 /* Takes the descriptor of a connection that begins with the header of the PROXY protocol, reads
  * that and hands the connection on with the address it names (greeting.c). */

@@ -24,6 +24,8 @@ struct listener {
     ev_io acceptable;
     char *unlink_path; /* our socket file, removed at the end */
     bool proxied;
+    bool
+        inherited; /* others have it too: whoever waits in its queue may wait for the next daemon */
 };
 
 /* False: none waits (or none can be had). */
@@ -67,7 +69,8 @@ static void on_acceptable(struct ev_loop *ev, ev_io *watcher, int events)
         ;
 }
 
-static void add(struct http_server *server, int fd, bool proxied, const char *unlink_path)
+static struct listener *add(struct http_server *server, int fd, bool proxied,
+                            const char *unlink_path)
 {
     struct listener *listener = mem_alloc(sizeof(*listener));
 
@@ -78,6 +81,7 @@ static void add(struct http_server *server, int fd, bool proxied, const char *un
     listener->acceptable.data = listener;
     listener->next = server->listeners;
     server->listeners = listener;
+    return listener;
 }
 
 void listeners_start(struct http_server *server)
@@ -94,7 +98,7 @@ void listeners_close(struct http_server *server)
         server->listeners = listener->next;
         if (ev_is_active(&listener->acceptable)) {
             ev_io_stop(loop_ev(server->loop), &listener->acceptable);
-            while (accept_one(listener))
+            while (!listener->inherited && accept_one(listener))
                 ;
         }
         close(listener->acceptable.fd);
@@ -150,7 +154,8 @@ int http_server_listen_tcp(struct http_server *server, struct str host, uint16_t
     if (bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
         goto fail;
     freeaddrinfo(found);
-    http_server_listen_fd(server, fd, proxied, name);
+    add(server, fd, proxied, NULL);
+    name_of(fd, name);
     return 0;
 fail:
     err_set(err, ERR_NEVER, "could not listen on %s:%s: %m", host_text, port_text);
@@ -212,6 +217,6 @@ void http_server_listen_fd(struct http_server *server, int fd, bool proxied,
                            char name[static HTTP_NAME_SIZE])
 {
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    add(server, fd, proxied, NULL);
+    add(server, fd, proxied, NULL)->inherited = true;
     name_of(fd, name);
 }

@@ -2,6 +2,7 @@
 
 import grp
 import os
+import pwd
 import socket
 import stat
 
@@ -41,6 +42,42 @@ def test_a_unix_socket_has_the_mode_and_the_group_that_were_asked_for(inboxd, tm
         assert (stat.S_IMODE(status.st_mode), status.st_gid) == (0o600, os.getgid())
     with inboxd(listen=f"unix:{path}"):
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o660
+
+
+def test_a_socket_file_that_nobody_listens_on_is_replaced_and_nothing_else_is(inboxd, tmp_path):
+    path = str(tmp_path / "http.sock")
+    daemon = inboxd(listen=f"unix:{path}")
+    daemon.kill()
+    assert stat.S_ISSOCK(os.stat(path).st_mode)  # left over
+    daemon.start()
+    with Client(path) as client:
+        assert client.post("/webhooks/n", body("e")).text == "ok"
+    second = inboxd(listen=f"unix:{path}", start=False).spawn()
+    assert second.wait_exit() == 1  # somebody does listen
+    assert "could not listen on unix:" in second.log_text()
+    with Client(path) as client:
+        assert client.post("/webhooks/n", body("e")).text == "dup"
+    assert daemon.terminate() == 0
+    assert not os.path.exists(path)
+    with open(path, "w", encoding="ascii") as file:
+        file.write("somebody's")
+    third = inboxd(listen=f"unix:{path}", start=False).spawn()
+    assert third.wait_exit() == 1
+    with open(path, encoding="ascii") as file:
+        assert file.read() == "somebody's"
+
+
+def test_a_unix_socket_has_the_owner_that_was_asked_for(inboxd, tmp_path):
+    path = str(tmp_path / "http.sock")
+    owner = pwd.getpwnam("nobody") if os.getuid() == 0 else pwd.getpwuid(os.getuid())
+    with inboxd(listen=f"unix:{path} mode 0620 owner {owner.pw_name}") as daemon:
+        status = os.stat(path)
+        assert (stat.S_IMODE(status.st_mode), status.st_uid) == (0o620, owner.pw_uid)
+        with Client(path) as client:
+            assert client.post("/webhooks/n", body("e")).text == "ok"
+        daemon.reload()
+        with Client(path) as client:
+            assert client.post("/webhooks/n", body("e")).text == "dup"
 
 
 def proxied(daemon_address, header, name):
