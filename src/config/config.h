@@ -134,6 +134,7 @@ struct provider_config {
     struct backoff backoff;
     int64_t defer_ms, defer_limit_ms;
     int64_t timeout_ms; /* of one run of a handler */
+    int64_t lease_ms;   /* of events that run outside of the claim's transaction */
     int concurrency;    /* most batches of this provider that run at once in one daemon */
 };
 

@@ -6,7 +6,7 @@
 
 #define SHUT_US (10 * 1000 * 1000)
 
-static void log_verdicts(struct pool *pool, struct source *source, const struct run *run)
+void batch_job_log(struct pool *pool, struct source *source, const struct run *run)
 {
     struct str provider = run->provider->config->name;
 
@@ -95,7 +95,7 @@ static void finish(struct member *member, struct job *job, struct run *run, enum
 
     end = blame_single(run, end);
     if (end == RUN_COMMITTED)
-        log_verdicts(pool, job->source, run);
+        batch_job_log(pool, job->source, run);
     else if (end == RUN_LOST && run->claim.count > 0)
         log_lost(run);
     pool_lock(pool);

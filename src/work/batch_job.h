@@ -5,6 +5,9 @@
 
 #include "work/job.h"
 
+/* Failures of a run that is committed. */
+void batch_job_log(struct pool *pool, struct source *source, const struct run *run);
+
 void batch_job_do(struct member *member, struct job *job);
 
 #endif

@@ -1,5 +1,5 @@
 /* The pool: its threads begin, are called and end here. What they do: work/job.h, work/look.h,
- * work/batch_job.h. */
+ * work/batch_job.h, work/leased_job.h. */
 #include "work/pool.h"
 
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "work/batch_job.h"
+#include "work/leased_job.h"
 #include "work/look.h"
 
 #define INTERRUPT_EVERY_US (200 * 1000)
@@ -32,6 +33,8 @@ static void *thread_main(void *argument)
             break;
         if (job.kind == JOB_LOOK)
             look_do(member, &job);
+        else if (job.queue == QUEUE_LEASED)
+            leased_job_do(member, &job);
         else
             batch_job_do(member, &job);
         plan_unref(job.plan);
@@ -93,6 +96,7 @@ struct pool *pool_new(const struct config *config)
     pthread_condattr_destroy(&monotonic);
     atomic_init(&pool->interrupted, false);
     pool->plan = plan_new(config);
+    pool->leases = leases_new(config->database.ptr);
     schedule_set_plan(&pool->schedule, pool->plan);
     pool_lock(pool);
     pool->wanted = config->workers;
@@ -171,6 +175,7 @@ void pool_free(struct pool *pool)
     for (size_t i = 0; i < pool->member_count; i++)
         free(pool->members[i]);
     free(pool->members);
+    leases_free(pool->leases);
     schedule_release(&pool->schedule);
     plan_unref(pool->plan);
     pthread_mutex_destroy(&pool->lock);

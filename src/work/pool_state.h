@@ -1,13 +1,15 @@
 /* What the files of the pool share: its threads and its state. Nobody else includes this.
  *
  * A member is a thread. It takes a job under the lock (work/job.h), does it without the lock and
- * reports under the lock (work/look.h, work/batch_job.h). */
+ * reports under the lock (work/look.h, work/batch_job.h,
+ * work/leased_job.h). */
 #ifndef WORK_POOL_STATE_H
 #define WORK_POOL_STATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "work/leases.h"
 #include "work/schedule.h"
 #include "work/worker.h"
 
@@ -30,6 +32,7 @@ struct pool {
     struct plan *plan;
     bool plan_checked; /* its handlers were looked for */
     struct schedule schedule;
+    struct leases *leases;
     struct member **members;
     size_t member_count, running; /* made, not ended */
     int wanted;

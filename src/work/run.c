@@ -32,19 +32,34 @@ static int send_texts(struct run *run, const char *const *texts, size_t count)
     return (int)count;
 }
 
-/* Returns how many statements, or -1. */
-static int send_event(struct run *run, const struct claimed *event)
+/* Whether anything of the event happens in the transaction. */
+static bool has_statements(const struct run *run, const struct plan_route *route)
 {
+    for (size_t i = 0; i < route->count; i++)
+        if (route->actions[i].kind->send && route->actions[i].kind != &handler_ignore)
+            return true;
+    return run->entered;
+}
+
+/* Returns how many statements, or -1. */
+static int send_event(struct run *run, size_t n_event)
+{
+    const struct claimed *event = &run->claim.events[n_event];
     const struct plan_route *route = plan_find(run->provider, event->event_type);
     int sum = 0, n;
 
-    if (route->count == 1 && route->actions[0].kind == &handler_ignore)
+    if (run->verdicts[n_event].what != OUTCOME_DONE || !has_statements(run, route))
         return 0;
-    if (db_send_text(run->db, "SAVEPOINT e", NULL, &run->err) < 0)
-        return -1;
+    if (!run->entered) {
+        if (db_send_text(run->db, "SAVEPOINT e", NULL, &run->err) < 0)
+            return -1;
+        sum++;
+    }
     for (size_t i = 0; i < route->count; i++) {
         const struct action *action = &route->actions[i];
 
+        if (!action->kind->send)
+            continue;
         n = action->kind->send(run->db, run->args, action, event, &run->err);
         if (n < 0)
             return -1;
@@ -56,7 +71,7 @@ static int send_event(struct run *run, const struct claimed *event)
             return -1;
         sum += n;
     }
-    return db_send_text(run->db, "RELEASE SAVEPOINT e", NULL, &run->err) < 0 ? -1 : sum + 2;
+    return db_send_text(run->db, "RELEASE SAVEPOINT e", NULL, &run->err) < 0 ? -1 : sum + 1;
 }
 
 /* ---- the end of the transaction ---- */
@@ -109,7 +124,7 @@ static int send_section(struct run *run, size_t count, bool last, struct ending 
     if (run->savepoint_failed && send_texts(run, undo_event, ARRAY_LEN(undo_event)) < 0)
         return -1;
     for (size_t i = run->next; i < run->next + count; i++) {
-        run->statements[i] = send_event(run, &run->claim.events[i]);
+        run->statements[i] = send_event(run, i);
         if (run->statements[i] < 0)
             return -1;
     }
@@ -128,7 +143,10 @@ static enum section event_failed(struct run *run, size_t i)
         return run_fail(run, false);
     run->savepoint_failed = true;
     run->next = i;
-    if (failure.fault == DB_FAULT_STALE_PLAN && run->redone != i + 1) {
+    if (failure.fault == DB_FAULT_STALE_PLAN && run->entered) {
+        verdict_untouched(verdict); /* what was done before these statements cannot be redone */
+        run->next = i + 1;
+    } else if (failure.fault == DB_FAULT_STALE_PLAN && run->redone != i + 1) {
         run->redone = i + 1;
     } else {
         verdict_of_failure(run->provider->config, &run->claim.events[i], &failure, run_random(),

@@ -31,6 +31,8 @@ struct run {
     int64_t patience_ms;            /* events that have not begun after so long are put back when
                                        another one fails */
 
+    bool entered; /* the only event's handler has written under SAVEPOINT e */
+
     /* Results. */
     struct claim claim;
     struct verdict *verdicts; /* one an event */

@@ -35,6 +35,20 @@ int run_send_handler_settings(struct run *run)
     return db_send_text(run->db, handler_settings, run->args, &run->err);
 }
 
+/* After a reload, or a replay, a row may have a class that does not fit: it is put back with the
+ * right one, which is no attempt. */
+static void check_class(struct run *run, size_t i)
+{
+    struct claimed *event = &run->claim.events[i];
+    enum work_class class = plan_find(run->provider, event->event_type)->route->class;
+
+    if (class == event->class)
+        return;
+    event->class = class;
+    verdict_untouched(&run->verdicts[i]);
+    run->verdicts[i].suspect = event->counted;
+}
+
 int run_claimed(struct run *run)
 {
     if (!run->verdicts)
@@ -42,6 +56,7 @@ int run_claimed(struct run *run)
     for (size_t i = 0; i < run->claim.count; i++) {
         verdict_release(&run->verdicts[i]);
         verdict_done(&run->verdicts[i]);
+        check_class(run, i);
     }
     if (run->claim.count == 0)
         run_abandon(run);

@@ -121,14 +121,12 @@ static void retry(const struct provider_config *provider, const struct claimed *
 
 /* The wait as a whole is bounded; the last try is at its end. */
 static void defer(const struct provider_config *provider, const struct claimed *event,
-                  const struct failure *failure, struct verdict *verdict)
+                  double wanted, struct verdict *verdict)
 {
     double limit = (double)provider->defer_limit_ms / 1000;
     double left = limit - event->deferred_for_s;
-    char *end;
-    double wanted = strtod(failure->detail, &end);
 
-    if (end == failure->detail || isnan(wanted))
+    if (isnan(wanted))
         wanted = (double)provider->defer_ms / 1000;
     if (left <= 0) {
         char why[96];
@@ -141,6 +139,15 @@ static void defer(const struct provider_config *provider, const struct claimed *
     }
     verdict->what = OUTCOME_DEFER;
     verdict->delay_s = fmin(fmax(wanted, 0), fmin(left, LONGEST_DELAY_S));
+}
+
+/* What the detail of inboxd.defer()'s exception says; NaN: nothing. */
+static double wanted_delay(const struct failure *failure)
+{
+    char *end;
+    double wanted = strtod(failure->detail, &end);
+
+    return end == failure->detail ? (double)NAN : wanted;
 }
 
 void verdict_of_failure(const struct provider_config *provider, const struct claimed *event,
@@ -156,7 +163,7 @@ void verdict_of_failure(const struct provider_config *provider, const struct cla
                                 .missing = verdict_is_missing(failure)};
     snprintf(verdict->sqlstate, sizeof(verdict->sqlstate), "%s", failure->sqlstate);
     if (strcmp(failure->sqlstate, DEFER) == 0) {
-        defer(provider, event, failure, verdict);
+        defer(provider, event, wanted_delay(failure), verdict);
     } else if (strcmp(failure->sqlstate, REJECT) == 0) {
         verdict->what = OUTCOME_DEAD;
         verdict->counts = true;
@@ -172,6 +179,67 @@ void verdict_of_failure(const struct provider_config *provider, const struct cla
         verdict->suspect = timeout;
         retry(provider, event, random, verdict);
     }
+}
+
+/* Text that PostgreSQL takes, however long it was and whatever bytes it had. Takes `text`. */
+static char *safe_text(char *text, size_t max)
+{
+    struct buf buf;
+
+    if (!text)
+        return NULL;
+    for (char *at = text; *at;) {
+        size_t length = utf8_sequence(str_from(at));
+
+        if (length == 0)
+            *at = '?';
+        at += length > 0 ? length : 1;
+    }
+    buf_init(&buf, BUF_NO_CAP);
+    put_cut(&buf, text, max);
+    buf_put_char(&buf, '\0');
+    free(text);
+    return buf.data;
+}
+
+void verdict_of_result(const struct provider_config *provider, const struct claimed *event,
+                       struct handler_result *result, double took_s, uint64_t random,
+                       struct verdict *verdict)
+{
+    *verdict = (struct verdict){.what = OUTCOME_RETRY,
+                                .error = safe_text(result->error, VERDICT_ERROR_MAX),
+                                .more = safe_text(result->more, VERDICT_ERROR_MAX),
+                                .took_s = took_s};
+    result->error = result->more = NULL;
+    switch (result->end) {
+    case HANDLER_DONE:
+        verdict_release(verdict);
+        verdict_done(verdict);
+        return;
+    case HANDLER_DEFER:
+        if (!verdict->error)
+            verdict->error = mem_printf("deferred");
+        defer(provider, event, result->delay_s < 0 ? (double)NAN : result->delay_s, verdict);
+        return;
+    case HANDLER_DEAD:
+        verdict->what = OUTCOME_DEAD;
+        verdict->counts = true;
+        break;
+    case HANDLER_INTERRUPTED:
+        verdict->what = OUTCOME_AGAIN;
+        verdict->suspect = event->counted;
+        return;
+    case HANDLER_TIMEOUT:
+        verdict->what = OUTCOME_TIMEOUT;
+        verdict->suspect = true;
+        retry(provider, event, random, verdict);
+        break;
+    case HANDLER_RETRY:
+        retry(provider, event, random, verdict);
+        break;
+    }
+    if (!verdict->error)
+        verdict->error = mem_printf("failed without a word");
 }
 
 void verdict_done(struct verdict *verdict)

@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "db/sqlstate.h"
 #include "inbox/settle.h"
+#include "work/handler.h"
 
 #define VERDICT_ERROR_MAX 8192 /* bytes of a stored error, besides the note that it was cut */
 
@@ -27,6 +28,11 @@ bool verdict_is_missing(const struct failure *failure);
 /* `random`: 64 evenly distributed bits. */
 void verdict_of_failure(const struct provider_config *provider, const struct claimed *event,
                         const struct failure *failure, uint64_t random, struct verdict *verdict);
+
+/* The same of a handler that is no statement. Takes over the result's texts. */
+void verdict_of_result(const struct provider_config *provider, const struct claimed *event,
+                       struct handler_result *result, double took_s, uint64_t random,
+                       struct verdict *verdict);
 
 void verdict_done(struct verdict *verdict);
 /* Put back as it was: it has not run, or nothing of it counts. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "inbox/lease.h"
 
 /* A session that waits for its client inside of a transaction belongs to a daemon that is frozen or
  * whose host vanished: its claims go back. A living one answers at once. */
@@ -22,6 +23,7 @@ enum debt_kind {
     DEBT_NONE,
     DEBT_MARK,   /* ids are suspect */
     DEBT_RETURN, /* the attempt of `alone` does not count */
+    DEBT_LEASES, /* `leases` are given back */
 };
 
 struct debt {
@@ -31,6 +33,8 @@ struct debt {
     int64_t ids[CLAIM_MAX];
     size_t count;
     struct claimed alone;
+    struct claimed *leases; /* owned */
+    bool suspect;           /* of leases */
 };
 
 struct worker {
@@ -43,6 +47,12 @@ struct worker {
     bool deferrable;      /* the database has deferrable constraints */
     struct debt debt;
 };
+
+static void forgive(struct debt *debt)
+{
+    free(debt->leases);
+    *debt = (struct debt){.kind = DEBT_NONE};
+}
 
 struct worker *worker_new(const char *conninfo, int number, const atomic_bool *interrupted)
 {
@@ -65,6 +75,7 @@ void worker_free(struct worker *worker)
 {
     if (!worker)
         return;
+    forgive(&worker->debt);
     db_free(worker->db);
     db_args_free(worker->args);
     free(worker);
@@ -111,8 +122,10 @@ static int pay(struct worker *worker, int64_t started_before, struct err *err)
         rc = claim_mark_suspect(worker->db, worker->args, debt->ids, debt->count, err);
     else if (debt->kind == DEBT_RETURN && (innocent || !debt->unless_restarted))
         rc = claim_alone_return(worker->db, worker->args, &debt->alone, err);
+    else if (debt->kind == DEBT_LEASES)
+        rc = lease_release(worker->db, worker->args, debt->leases, debt->count, debt->suspect, err);
     if (rc == 0)
-        debt->kind = DEBT_NONE;
+        forgive(debt);
     return rc;
 }
 
@@ -180,6 +193,18 @@ bool worker_owes(struct worker *worker, const struct run *run, enum run_end end)
         break;
     }
     return false;
+}
+
+void worker_owes_leases(struct worker *worker, struct claimed *events, size_t count, bool suspect)
+{
+    forgive(&worker->debt);
+    /* An attempt that was counted before it began, and may have ended its session, stays counted:
+     * the next one begins when the lease runs out. */
+    if (count == 0 || (suspect && events[0].counted))
+        free(events);
+    else
+        worker->debt = (struct debt){
+            .kind = DEBT_LEASES, .leases = events, .count = count, .suspect = suspect};
 }
 
 int worker_look(struct worker *worker, const struct look_at *at, size_t count, struct due *due,

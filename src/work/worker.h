@@ -23,6 +23,9 @@ void worker_begin(struct worker *worker, const struct plan_provider *provider, s
 /* Notes what the run leaves behind. True: events must be marked as suspect before anybody claims
  * them again; worker_connect() does it. */
 bool worker_owes(struct worker *worker, const struct run *run, enum run_end end);
+/* The same for events under leases (taken over, on the heap): they are given back as soon as the
+ * database is there. `suspect`: they run alone then. */
+void worker_owes_leases(struct worker *worker, struct claimed *events, size_t count, bool suspect);
 bool worker_is_in_debt(const struct worker *worker);
 
 int worker_look(struct worker *worker, const struct look_at *at, size_t count, struct due *due,
