@@ -40,6 +40,8 @@
 #define RELEASE_S 15
 /* Descriptors beside the connections of senders: farewells, databases, the process's own. */
 #define OTHER_DESCRIPTORS 700
+/* With fewer there is no start. */
+#define DESCRIPTORS_MIN 256
 
 struct daemon {
     const char *config_path;
@@ -466,7 +468,7 @@ static int listen_on(struct http_server *server, const struct listen_address *ad
     return rc;
 }
 
-/* How many connections the limit of open files allows. */
+/* How many connections the limit of open files allows; 0, with a message: none. */
 static size_t connections_allowed(const struct config *config)
 {
     size_t others = OTHER_DESCRIPTORS + (size_t)config->workers + (size_t)config->writers;
@@ -476,6 +478,13 @@ static size_t connections_allowed(const struct config *config)
 
     if (limit >= wanted)
         return allowed;
+    if (limit < DESCRIPTORS_MIN) {
+        log_event(LOG_ERROR,
+                  "limit of open files is too low to start "
+                  "(raise LimitNOFILE in the service, or ulimit -n)",
+                  F_NUM("limit", limit), F_NUM("least", DESCRIPTORS_MIN), F_NUM("wanted", wanted));
+        return 0;
+    }
     allowed = limit > 2 * others ? limit - others : limit / 2;
     log_event(LOG_WARN,
               "limit of open files is too low for max_connections, fewer are accepted "
@@ -505,6 +514,8 @@ static int start_server(struct daemon *daemon)
     struct http_server_options options = {.loop = daemon->loop, .limits = limits_of(config)};
     struct err err;
 
+    if (options.limits.connections == 0)
+        return -1;
     ingest_serve(daemon->ingest, &options);
     daemon->server = http_server_new(&options, &err);
     if (!daemon->server) {

@@ -181,7 +181,7 @@ struct collect {
     struct http_header headers[HEADERS_MAX];
     struct str previous; /* value, in the library's memory */
     size_t count;
-    bool bad;
+    enum http_fault fault;
 };
 
 static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const char *name,
@@ -192,9 +192,13 @@ static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const 
     struct http_header *header = &collect->headers[collect->count];
 
     (void)kind;
-    if (collect->count == HEADERS_MAX || (value && !http_framing_in_place(raw.name, raw.value)) ||
+    if (collect->count == HEADERS_MAX) {
+        collect->fault = HTTP_HEADER_TOO_LARGE;
+        return MHD_NO;
+    }
+    if ((value && !http_framing_in_place(raw.name, raw.value)) ||
         (collect->previous.ptr && !http_framing_adjacent(collect->previous, raw.name))) {
-        collect->bad = true;
+        collect->fault = HTTP_BAD_FRAMING;
         return MHD_NO;
     }
     header->name = arena_copy(collect->exchange->request.arena, raw.name);
@@ -205,8 +209,8 @@ static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const 
 }
 
 /* Copies the header out of the library's memory, which is used anew once the answer has gone.
- * False: it cannot be trusted. */
-static bool take_head(struct exchange *exchange, const char *method)
+ * A fault: it cannot be trusted. */
+static enum http_fault take_head(struct exchange *exchange, const char *method)
 {
     struct http_request *request = &exchange->request;
     const struct peer *peer = exchange->peer;
@@ -216,7 +220,7 @@ static bool take_head(struct exchange *exchange, const char *method)
     collect.exchange = exchange;
     collect.previous = STR_NONE;
     collect.count = 0;
-    collect.bad = false;
+    collect.fault = HTTP_NO_FAULT;
     request->method = arena_copy(request->arena, str_from(method));
     request->received_us = clock_wall_us();
     if (peer && peer->source_ip[0])
@@ -226,7 +230,7 @@ static bool take_head(struct exchange *exchange, const char *method)
     memcpy(headers, collect.headers, collect.count * sizeof(*headers));
     request->headers = headers;
     request->header_count = collect.count;
-    return !collect.bad;
+    return collect.fault;
 }
 
 /* What is wrong with the header as the library has read it, which is not always as it was sent: it
@@ -252,13 +256,13 @@ static enum http_fault judge_head(const struct exchange *exchange, const char *m
 static enum MHD_Result on_head(struct exchange *exchange, const char *method, const char *version)
 {
     struct http_server *server = exchange->server;
-    bool sound = take_head(exchange, method);
+    enum http_fault taken = take_head(exchange, method);
     struct http_framing framing;
     enum http_fault fault = judge_head(exchange, method, version, &framing);
 
     exchange->head_us = exchange->touched_us = clock_mono_us();
-    if (!sound || fault != HTTP_NO_FAULT) {
-        server_refuses(exchange, fault != HTTP_NO_FAULT ? fault : HTTP_BAD_FRAMING);
+    if (taken != HTTP_NO_FAULT || fault != HTTP_NO_FAULT) {
+        server_refuses(exchange, taken != HTTP_NO_FAULT ? taken : fault);
         return refuse_now(exchange);
     }
     exchange->request.length = framing.length > 0 ? framing.length : 0;

@@ -53,10 +53,11 @@ class Inboxd:
     sections  further sections, such as {"endpoint erp": {...}}
     faults    INBOXD_FAULTS, such as "store.before_commit=kill,run.claimed=error:3"
     cwd       where the process runs
+    wrap      words before the program, such as ["prlimit", "--nofile=300"]
     config    the whole text of the file instead of the above
     """
 
-    def __init__(self, folder, build, *, providers=None, sections=None, faults=None, env=None, cwd="/", config=None, **general):
+    def __init__(self, folder, build, *, providers=None, sections=None, faults=None, env=None, cwd="/", wrap=(), config=None, **general):
         self.folder = folder
         self.build = build
         self.address = ("127.0.0.1", free_port())
@@ -66,6 +67,7 @@ class Inboxd:
         self.process = None
         self.env = dict(env or {})
         self.cwd = cwd
+        self.wrap = list(wrap)
         if faults:
             self.env["INBOXD_FAULTS"] = faults
         self._general = {"listen": "{}:{}".format(*self.address), **general}
@@ -97,7 +99,7 @@ class Inboxd:
             words += _without_randomisation()
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(
-                [*words, program("inboxd", self.build), "--config", self.file],
+                [*words, *self.wrap, program("inboxd", self.build), "--config", self.file],
                 env=self._environment(), cwd=self.cwd, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         return self
