@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "ctl/commands.h"
+#include "ctl/handed_over.h"
 #include "ctl/options.h"
 #include "ctl/sample.h"
 #include "ctl/session.h"
@@ -246,6 +247,7 @@ static int send_to(const struct context *context, const struct config *config, c
 {
     struct mistakes *mistakes = mistakes_new();
     struct sender sender = {.options = options, .out = context->out};
+    struct handed_over with = {0};
     struct buf text;
     struct err err = {0};
     int code = EXIT_FAILED;
@@ -258,11 +260,9 @@ static int send_to(const struct context *context, const struct config *config, c
         for (size_t i = 0; i < config->provider_count; i++)
             fprintf(stderr, " %.*s", STR_ARG(config->providers[i].name));
         fputc('\n', stderr);
-    } else if (sender.config->captures_secret && sender.config->secret_count == 0) {
-        fprintf(stderr,
-                "inboxctl: send: the secret of \"%s\" comes in a handshake and is not in the "
-                "configuration, so nothing can be signed with it\n",
-                name);
+    } else if (handed_over_is_needed(sender.config) &&
+               !(sender.config = handed_over_find(context, config, sender.config, &with))) {
+        fprintf(stderr, "inboxctl: send: so nothing can be signed for \"%s\"\n", name);
     } else if (options->event_path && read_event(options->event_path, &text, &err) < 0) {
         fprintf(stderr, "inboxctl: send: %s\n", err.text);
     } else {
@@ -272,6 +272,7 @@ static int send_to(const struct context *context, const struct config *config, c
         code = run_send(&sender, config, mistakes);
     }
     provider_free(sender.provider);
+    handed_over_release(&with);
     buf_release(&sender.answer);
     buf_release(&text);
     mistakes_free(mistakes);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "ctl/commands.h"
+#include "ctl/handed_over.h"
 #include "ctl/options.h"
 #include "ctl/session.h"
 #include "diagnose/captured.h"
@@ -160,9 +161,7 @@ static void tell_secrets(struct judging *judging)
     struct trial trial = {config, &judging->captured.request, judging->arena, 0};
 
     if (secret_is_elsewhere(config))
-        tell(judging, "secret",
-             "was handed over in a handshake and is in the database, which is not asked; `inboxctl "
-             "secrets show ID` prints it for a file that `secret` can name");
+        tell(judging, "secret", "comes in a handshake, and none could be had from the database");
     for (size_t i = 0; i < config->secret_count; i++) {
         struct secret *secret;
         struct provider_config alone =
@@ -344,11 +343,19 @@ static int judge_file(struct judging *judging, const struct verify_options *opti
 static int verify(const struct context *context, const struct config *config,
                   const struct verify_options *options)
 {
-    struct judging judging = {.out = context->out};
+    const struct provider_config *section = config_provider(config, str_from(options->provider));
+    struct judging judging = {.out = context->out, .config = section};
+    struct handed_over with = {0};
+    int code;
 
-    judging.config = config_provider(config, str_from(options->provider));
-    if (judging.config)
-        return judge_file(&judging, options);
+    if (section && handed_over_is_needed(section))
+        section = handed_over_find(context, config, section, &with);
+    if (judging.config) {
+        judging.config = section ? section : judging.config;
+        code = judge_file(&judging, options);
+        handed_over_release(&with);
+        return code;
+    }
     fprintf(stderr, "inboxctl: verify: %s has no [provider %s]; it has:", config->path,
             options->provider);
     for (size_t i = 0; i < config->provider_count; i++)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support import sign
+from support import http, sign
 from support.wait import wait_until
 
 KEY = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
@@ -209,10 +209,30 @@ def test_ctl_says_what_it_cannot_do(pg, asana):
     assert operate(asana, pg, "accept", check=False).returncode == 64
     assert operate(asana, pg, "accept", "x", check=False).returncode == 64
     done = asana.ctl("send", "asana", check=False)
-    assert done.returncode == 1 and "comes in a handshake" in done.stderr
+    assert done.returncode == 1 and "no secret of \"asana\" was handed over and accepted" in done.stderr
     hand_over(asana)
     operate(asana, pg, "reject", "1")
     done = operate(asana, pg, "accept", "1", check=False)
     assert done.returncode == 1 and "it was rejected by" in done.stderr
     assert asana.ctl("secrets", "show", "1", check=False).stderr == "inboxctl: secret 1 was rejected and is gone\n"
     assert "rejected" in asana.ctl("secrets", "list", "--all").stdout
+
+
+def test_send_and_verify_use_the_secret_that_was_accepted(pg, asana, tmp_path):
+    """Before that, each says what is missing."""
+    refused = asana.ctl("send", "asana", check=False)
+    assert refused.returncode == 1 and "no secret of \"asana\" was handed over and accepted" in refused.stderr
+    hand_over(asana)
+    assert "handed over and accepted" in asana.ctl("send", "asana", check=False).stderr
+    operate(asana, pg, "accept", "1")
+    wait_until(lambda: event(asana, "e0").status == 200)
+    assert "200" in asana.ctl("send", "asana").stdout
+    assert pg.value("select count(*) from inboxd.ledger") == 2
+    body = b'{"id":"e1"}'
+    for secret, code, words in ((SECRET, 0, "fits"), (OTHER, 1, "does not fit")):
+        file = tmp_path / "request"
+        headers = sign.hmac_headers(body, secret, "X-Hook-Signature")
+        file.write_bytes(http.request_bytes("POST", "/webhooks/asana", body, headers))
+        done = asana.ctl("verify", "--provider", "asana", "--request", file, check=False)
+        assert done.returncode == code and f"1 (handshake): {words}" in done.stdout, done.stdout + done.stderr
+        assert SECRET not in done.stdout + done.stderr
