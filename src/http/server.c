@@ -114,13 +114,21 @@ static void hang_up(struct exchange *exchange)
     exchange->server->wake = true;
 }
 
+/* Whether the library answers, with its own answer or ours. Its own it tells nobody of. */
+static bool being_answered(const struct exchange *exchange)
+{
+    return MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_HTTP_STATUS) != NULL;
+}
+
 /* Answers past the library and ends the connection. */
 static void cut(struct exchange *exchange, enum http_fault fault)
 {
     struct http_server *server = exchange->server;
 
-    server->options.handler->refused(server->options.argument, &exchange->request, fault);
-    exchange_cut(exchange, server->options.answers[fault]);
+    if (!being_answered(exchange)) {
+        server->options.handler->refused(server->options.argument, &exchange->request, fault);
+        exchange_cut(exchange, server->options.answers[fault]);
+    }
     hang_up(exchange);
 }
 

@@ -6,7 +6,8 @@
  *
  * An input is two bytes of choices and then what the senders send. 0xff 0x00 and a letter stand
  * for what happens in between: c the next connection, p a pause in which the server runs, t time
- * that passes, r a reload of the configuration, R the inbox answers. */
+ * that passes, T the same while the loop is held up, r a reload of the configuration, R the inbox
+ * answers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -28,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define SENDERS_MAX 8
 #define PASS_MS 20000
 #define ENDS_WITHIN_MS 600000
-#define SETTLE_TURNS 3
+#define SETTLE_TURNS 4
 #define SMALL_PIECES 1024 /* as many bytes go one by one */
 
 /* clang-format off */
@@ -284,6 +285,8 @@ static void happen(char what, const struct choices *choices)
     if (what == 'c' && sender_count < SENDERS_MAX)
         add_sender(choices->source);
     if (what == 't')
+        settle(choices->blind);
+    if (what == 't' || what == 'T')
         stage_pass(loop, PASS_MS);
     if (what == 'r')
         ingest_reload(ingest, snapshot);
