@@ -89,13 +89,13 @@ static int month_days(int year, int month)
     return days[month - 1] + (month == 2 && leap);
 }
 
-/* Days since 1970-01-01 of a date of the Gregorian calendar (years from March, so that leap days
- * come last). */
+/* Days since 1970-01-01 of a date of the Gregorian calendar. Years begin in March, so that leap
+ * days come last, and are counted from 400 years before year 0, so that none is negative. */
 static int64_t days_of(int year, int month, int day)
 {
-    int64_t y = month <= 2 ? year - 1 : year, m = month <= 2 ? month + 9 : month - 3;
+    int64_t y = year + 400 - (month <= 2), m = month <= 2 ? month + 9 : month - 3;
 
-    return y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 1 - 719468;
+    return y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 1 - 146097 - 719468;
 }
 
 static bool read_fraction(struct str text, size_t *at, int64_t *us)
