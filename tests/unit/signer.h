@@ -46,6 +46,7 @@ UNUSED static struct str signer_base64(const unsigned char *bytes, size_t len, b
     static size_t next;
     char *text = texts[next++ % 8];
 
+    assert_true(CODEC_BASE64_SIZE(len) <= sizeof(texts[0]));
     codec_base64_encode(bytes, len, url, text);
     if (!padded)
         text[strcspn(text, "=")] = '\0';

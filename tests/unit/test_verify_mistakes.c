@@ -12,44 +12,8 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "config/presets.h"
+#include "schemes.h"
 #include "verify/verify.h"
-
-static const char *const field_names[] = {
-    [VERIFY_ALGORITHM] = "verify",
-    [VERIFY_SIGNATURE] = "signature",
-    [VERIFY_TIMESTAMP] = "timestamp",
-    [VERIFY_SIGNED] = "signed",
-    [VERIFY_SECRET] = "secret",
-    [VERIFY_SECRET_ENCODING] = "secret_encoding",
-    [VERIFY_PUBLIC_URL] = "public_url",
-    [VERIFY_VARS] = "vars",
-    [VERIFY_BODY_UNAUTHENTICATED] = "body_unauthenticated",
-};
-
-static void note(void *argument, enum verify_field field, size_t index, const char *text)
-{
-    struct buf *out = argument;
-
-    if (index)
-        buf_printf(out, "%s %zu: %s\n", field_names[field], index, text);
-    else
-        buf_printf(out, "%s: %s\n", field_names[field], text);
-}
-
-/* Everything that is said about a scheme, a line each; "" where it is right. */
-static void check(const struct verify_spec *spec, const char *want)
-{
-    struct buf said;
-    struct verify_scheme *scheme;
-
-    buf_init(&said, BUF_NO_CAP);
-    scheme = verify_scheme_new(spec, note, &said);
-    buf_put_char(&said, '\0');
-    assert_string_equal(said.data, want);
-    assert_int_equal(scheme == NULL, want[0] != '\0');
-    verify_scheme_free(scheme);
-    buf_release(&said);
-}
 
 #define NO_PART                                                                                    \
     "; there are {body} {ts} {method} {url} {url:decoded} {header:NAME} {query:NAME} "             \
@@ -201,7 +165,7 @@ static void test_every_mistake_of_a_scheme(void **state)
                                    .secrets = &secret,
                                    .secret_count = 1};
 
-        check(&spec, cases[i].want);
+        assert_said(&spec, cases[i].want);
     }
 }
 
@@ -259,7 +223,7 @@ static void test_vars_and_bodies_that_are_not_signed(void **state)
                                    .secrets = &secret,
                                    .secret_count = 1};
 
-        check(&spec, further[i].want);
+        assert_said(&spec, further[i].want);
     }
 }
 
@@ -277,17 +241,17 @@ static void test_pointers_that_are_none_or_too_many(void **state)
     buf_init(&said, BUF_NO_CAP);
     buf_init(&template, BUF_NO_CAP);
     spec.signed_template = STR("{body}{json:id}");
-    assert_null(verify_scheme_new(&spec, note, &said));
+    assert_null(verify_scheme_new(&spec, scheme_note, &said));
     assert_true(str_starts(buf_str(&said), STR("signed: ")));
     buf_put_str(&template, STR("{body}"));
     for (int i = 0; i < 16; i++)
         buf_printf(&template, "{json:/m%d}", i);
     spec.signed_template = buf_str(&template);
-    scheme = verify_scheme_new(&spec, note, &said);
+    scheme = verify_scheme_new(&spec, scheme_note, &said);
     assert_non_null(scheme);
     verify_scheme_free(scheme);
     spec.signature = STR("json:/s hex");
-    check(&spec, "signed: names more than 16 members of the body\n");
+    assert_said(&spec, "signed: names more than 16 members of the body\n");
     buf_release(&template);
     buf_release(&said);
 }
@@ -342,7 +306,7 @@ static void test_a33_every_form_of_a_secret(void **state)
                                    .secrets = &secret,
                                    .secret_count = 1};
 
-        check(&spec, secret_cases[i].want);
+        assert_said(&spec, secret_cases[i].want);
     }
 }
 
@@ -357,10 +321,10 @@ static void test_each_secret_is_judged(void **state)
                                .secret_count = 3};
 
     (void)state;
-    check(&spec, "secret 1: decodes to 3 bytes; it needs at least 8\n"
-                 "secret 2: decodes to 0 bytes; it needs at least 8\n");
+    assert_said(&spec, "secret 1: decodes to 3 bytes; it needs at least 8\n"
+                       "secret 2: decodes to 0 bytes; it needs at least 8\n");
     spec.secret_count = 0;
-    check(&spec, "secret: is missing; write secret = file:PATH\n");
+    assert_said(&spec, "secret: is missing; write secret = file:PATH\n");
 }
 
 /* What the configuration lets pass is what there is. */
