@@ -219,9 +219,14 @@ void inbox_turn(void)
 
 /* ---- the others ---- */
 
-void keeper_count_refused(struct keeper *keeper, struct str provider, int64_t refused)
+struct refusal_counts *keeper_refusal_counts(struct keeper *keeper)
 {
-    CHECK(keeper == inbox_keeper && provider.len > 0 && refused > 0);
+    static struct refusal_counts *counts;
+
+    CHECK(keeper == inbox_keeper);
+    if (!counts)
+        counts = refusal_counts_new();
+    return counts;
 }
 
 struct secret_uses *keeper_secret_uses(struct keeper *keeper)
