@@ -28,6 +28,7 @@
 #include "loop/loop.h"
 #include "loop/notify.h"
 #include "quarantine/quarantine.h"
+#include "work/module_check.h"
 #include "work/policy.h"
 #include "work/pool.h"
 
@@ -375,8 +376,12 @@ static struct snapshot *read_config(const char *path, const struct accepted_secr
 {
     struct mistakes *mistakes = mistakes_new();
     struct config *config = config_read(path, mistakes);
-    struct snapshot *snapshot = config ? snapshot_new(config, accepted, mistakes) : NULL;
+    struct snapshot *snapshot = NULL;
 
+    if (config && config->workers > 0)
+        modules_check(config, mistakes);
+    if (config && mistakes_errors(mistakes) == 0)
+        snapshot = snapshot_new(config, accepted, mistakes);
     log_mistakes(mistakes);
     mistakes_free(mistakes);
     config_unref(config);

@@ -131,5 +131,7 @@ struct json_items {
 
 struct json_items json_items_begin(struct str array);
 bool json_items_next(struct json_items *items, struct json_value *element);
+/* The same for the members of an object; a name is a string with its quotes. */
+bool json_members_next(struct json_items *items, struct json_value *name, struct json_value *value);
 
 #endif

@@ -96,3 +96,19 @@ bool json_items_next(struct json_items *items, struct json_value *element)
     items->next = (const char *)(after < end ? after + 1 : after); /* the comma */
     return true;
 }
+
+bool json_members_next(struct json_items *items, struct json_value *name, struct json_value *value)
+{
+    const unsigned char *end = (const unsigned char *)items->end;
+    const unsigned char *start = json_skip_blanks((const unsigned char *)items->next, end);
+    const unsigned char *after;
+
+    if (start == end)
+        return false;
+    after = after_string(start + 1, end);
+    name->kind = JSON_KIND_STRING;
+    name->text = (struct str){(const char *)start, (size_t)(after - start)};
+    after = json_skip_blanks(after, end);
+    items->next = (const char *)(after < end ? after + 1 : after); /* the colon */
+    return json_items_next(items, value);
+}

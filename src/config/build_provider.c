@@ -449,6 +449,7 @@ void build_provider(const struct build *build, const struct section *section,
     provider->redact = names_join(&build->config->redact, &provider->redact, build->arena);
     check_max_body(&check, preset.count ? &preset.list[0] : NULL);
     fill_ack_timeout(&check);
+    provider->module_path = build->config->module_path;
     if (!line_of(&check, "concurrency"))
         provider->concurrency = build->config->workers > 2 ? build->config->workers - 1 : 1;
     provider->secret_count =

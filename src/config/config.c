@@ -229,6 +229,20 @@ static void check_database(const struct build *build, const struct section *sect
                       "apart");
 }
 
+static void check_module_path(const struct build *build, const struct section *section)
+{
+    struct str path = build->config->module_path;
+    char shown[VALUE_SHOWN_SIZE];
+
+    if (path.len == 0 || path.ptr[0] == '/')
+        return;
+    value_show(path, shown);
+    mistakes_add(build->mistakes, build->file, line_of(section, "module_path", "module_path"),
+                 "module_path: %s is not a whole path; write one such as "
+                 "/usr/lib/inboxd/modules",
+                 shown);
+}
+
 /* An id must be known for as long as a copy of its event may come or a deferred event may run. */
 static void check_retention(const struct build *build, const struct section *section)
 {
@@ -318,6 +332,7 @@ static void build_all(struct build *build, const struct sections *sections)
     for (size_t i = first; i < sections->count; i++)
         add_provider(build, &sections->list[i]);
     check_database(build, general);
+    check_module_path(build, general);
     check_retention(build, general);
     check_queue(build, general);
 }

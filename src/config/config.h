@@ -133,9 +133,11 @@ struct provider_config {
     int attempts;
     struct backoff backoff;
     int64_t defer_ms, defer_limit_ms;
-    int64_t timeout_ms; /* of one run of a handler */
-    int64_t lease_ms;   /* of events that run outside of the claim's transaction */
-    int concurrency;    /* most batches of this provider that run at once in one daemon */
+    int64_t timeout_ms;               /* of one run of a handler */
+    int64_t lease_ms;                 /* of events that run outside of the claim's transaction */
+    int64_t exec_memory, exec_output; /* bytes; exec_memory 0: no limit */
+    struct str module_path;           /* the daemon's */
+    int concurrency; /* most batches of this provider that run at once in one daemon */
 };
 
 struct config {
@@ -157,6 +159,7 @@ struct config {
     int64_t idle_timeout_ms;
     int64_t ack_timeout_ms;
     int64_t shutdown_timeout_ms;
+    struct str module_path; /* folder of plug-ins */
     int64_t retain_ms, retain_ids_ms;
     int queue_max; /* most requests that wait for a writer */
     int64_t queue_max_bytes;

@@ -6,6 +6,7 @@
 #include "ctl/options.h"
 #include "ctl/session.h"
 #include "provider/provider.h"
+#include "work/module_check.h"
 
 static void compile_provider(const struct provider_config *provider, struct mistakes *mistakes)
 {
@@ -20,6 +21,19 @@ static struct config *check_conninfo(struct config *config, struct mistakes *mis
     if (!config || db_check_conninfo(config->database.ptr, &err) == 0)
         return config;
     mistakes_add(mistakes, config->path, 0, "database: %s", err.text);
+    config_unref(config);
+    return NULL;
+}
+
+static struct config *check_modules(struct config *config, struct mistakes *mistakes)
+{
+    size_t errors = mistakes_errors(mistakes);
+
+    if (!config || config->workers == 0)
+        return config;
+    modules_check(config, mistakes);
+    if (mistakes_errors(mistakes) == errors)
+        return config;
     config_unref(config);
     return NULL;
 }
@@ -52,6 +66,7 @@ int ctl_check(const struct context *context, int argc, char **argv)
     mistakes = mistakes_new();
     config = config_read_checked(context->config_path, compile_provider, mistakes);
     config = check_conninfo(config, mistakes);
+    config = check_modules(config, mistakes);
     session_print_mistakes(mistakes, true);
     errors = mistakes_errors(mistakes);
     warnings = mistakes_count(mistakes) - errors;

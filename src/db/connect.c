@@ -104,7 +104,7 @@ bool db_in_transaction(const struct db *db)
 
 /* A server that shuts down tells its clients by a notice when it has no time for an error (crash of
  * another backend). */
-static void on_notice(void *argument, const PGresult *notice)
+void db_on_notice(void *argument, const PGresult *notice)
 {
     struct db *db = argument;
     const char *sqlstate = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
@@ -256,7 +256,7 @@ int db_connect(struct db *db, struct err *err)
     if (!encoding || strcmp(encoding, "UTF8") != 0)
         return refuse_connection(db, ERR_NEVER,
                                  "its encoding is not UTF8; create it with encoding UTF8", err);
-    PQsetNoticeReceiver(db->conn, on_notice, db);
+    PQsetNoticeReceiver(db->conn, db_on_notice, db);
     PQsetnonblocking(db->conn, 1);
     (void)!read(db->interrupt_fd, &old_interrupts, sizeof(old_interrupts));
     prepare_cancel(db);

@@ -39,6 +39,7 @@ struct db {
     PGconn *conn;              /* NULL: none */
     int timeout_ms;
     int interrupt_fd;     /* eventfd, readable after db_interrupt() */
+    int lent_pid;         /* the server's process that was lent */
     pthread_mutex_t lock; /* guards cancel */
     PGcancel *cancel;
 
@@ -57,6 +58,9 @@ struct db {
         noticed[6]; /* noticed: a 57Pxx that came as a notice before the end of the connection */
     char *message, *detail, *context;
 };
+
+/* Of a session of ours: `argument` is the struct db. */
+void db_on_notice(void *argument, const PGresult *notice);
 
 /* Forgets which statements are prepared. */
 void db_forget_statements(struct db *db);

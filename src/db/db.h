@@ -96,6 +96,18 @@ enum db_answer {
 };
 enum db_answer db_receive(struct db *db, struct db_result **result, struct err *err);
 
+/* ---- lending ---- */
+
+struct pg_conn; /* libpq's PGconn */
+
+/* For code that speaks libpq itself, inside of a transaction: in blocking mode, with nothing under
+ * way. Nothing else may be done with `db` until it is taken back. */
+struct pg_conn *db_lend(struct db *db);
+/* 0: it is in its transaction, as it was lent. -1: the borrower left it otherwise, and `err` says
+ * how, as something that "it" did; or the connection is lost. Then there may be a transaction to
+ * roll back, or no connection. */
+int db_take_back(struct db *db, struct err *err) MUST_CHECK;
+
 /* ---- what went wrong last ---- */
 
 enum db_fault db_fault(const struct db *db);  /* kind of the last failure */

@@ -50,8 +50,9 @@ int exec_run(const struct exec_program *program, const atomic_bool *stop,
              struct exec_result *result, struct err *err) MUST_CHECK;
 void exec_result_release(struct exec_result *result); /* may be zeroed */
 
-/* Where the helper is: beside this program (a build tree), else where it was installed. NULL with
- * ERR_NEVER when it is at neither place. Taken: free(). */
+/* Where the helper is: beside this program (a build tree), in the libexec of the prefix that this
+ * program is in, or where it was to be installed. NULL with ERR_NEVER when it is nowhere. Taken:
+ * free(). */
 char *exec_helper_path(struct err *err);
 
 #endif

@@ -8,6 +8,8 @@
 
 #define HELPER "inboxd-exec"
 
+static const char *const beside[] = {HELPER, "../libexec/inboxd/" HELPER};
+
 char *exec_helper_path(struct err *err)
 {
     char self[PATH_MAX];
@@ -17,8 +19,8 @@ char *exec_helper_path(struct err *err)
 
     while (folder.len > 0 && folder.ptr[folder.len - 1] != '/')
         folder.len--;
-    if (folder.len > 0) {
-        path = mem_printf("%.*s" HELPER, STR_ARG(folder));
+    for (size_t i = 0; folder.len > 0 && i < ARRAY_LEN(beside); i++) {
+        path = mem_printf("%.*s%s", STR_ARG(folder), beside[i]);
         if (access(path, X_OK) == 0)
             return path;
         free(path);

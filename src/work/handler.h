@@ -99,7 +99,8 @@ struct handler_kind {
     /* Makes action->call or action->data from action->name, once a plan; NULL where there is
      * nothing to make. Everything lives in `arena`. ERR_INPUT says what would be right: the
      * provider is not worked for, and the log says so. */
-    int (*compile)(struct action *action, struct arena *arena, struct err *err);
+    int (*compile)(const struct provider_config *provider, struct action *action,
+                   struct arena *arena, struct err *err);
     /* Takes back what compile() has made outside of the arena, when the last batch of the plan is
      * over; NULL: nothing. */
     void (*release)(struct action *action);
@@ -115,7 +116,9 @@ struct handler_kind {
 extern const struct handler_kind handler_sql;    /* sql:schema.fn */
 extern const struct handler_kind handler_ignore; /* ignore */
 extern const struct handler_kind
-    handler_machine; /* of `machine = NAME`; its name is the machine's */
+    handler_machine;                           /* of `machine = NAME`; its name is the machine's */
+extern const struct handler_kind handler_exec; /* exec:/path */
+extern const struct handler_kind handler_module; /* module:NAME */
 
 /* The schema and function of an action of kind sql. */
 void handler_sql_names(const struct action *action, struct str *schema, struct str *function);

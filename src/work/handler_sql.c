@@ -11,7 +11,8 @@ void handler_sql_names(const struct action *action, struct str *schema, struct s
 }
 
 /* The names need no quotes (src/route), but some are keywords. */
-static int compile(struct action *action, struct arena *arena, struct err *err UNUSED)
+static int compile(const struct provider_config *provider UNUSED, struct action *action,
+                   struct arena *arena, struct err *err UNUSED)
 {
     struct str schema, function;
 

@@ -15,10 +15,12 @@ struct counted_plan {
 static const struct handler_kind *const handlers[ROUTE_KINDS] = {
     [ROUTE_SQL] = &handler_sql,
     [ROUTE_IGNORE] = &handler_ignore,
+    [ROUTE_EXEC] = &handler_exec,
+    [ROUTE_MODULE] = &handler_module,
 };
 
-static int compile_action(const struct route_action *text, struct arena *arena,
-                          struct action *action, struct err *err)
+static int compile_action(const struct provider_config *provider, const struct route_action *text,
+                          struct arena *arena, struct action *action, struct err *err)
 {
     const struct handler_kind *kind = handlers[text->kind];
 
@@ -26,11 +28,11 @@ static int compile_action(const struct route_action *text, struct arena *arena,
         return err_set(err, ERR_INPUT, "this version does not run %s",
                        route_kind_row(text->kind)->written);
     *action = (struct action){.kind = kind, .name = text->name};
-    return kind->compile ? kind->compile(action, arena, err) : 0;
+    return kind->compile ? kind->compile(provider, action, arena, err) : 0;
 }
 
-static int compile_route(const struct route *route, struct str machine, struct arena *arena,
-                         struct plan_route *compiled, struct err *err)
+static int compile_route(const struct provider_config *provider, const struct route *route,
+                         struct arena *arena, struct plan_route *compiled, struct err *err)
 {
     *compiled = (struct plan_route){
         .route = route, .actions = arena_alloc(arena, (route->count + 1) * sizeof(struct action))};
@@ -38,11 +40,12 @@ static int compile_route(const struct route *route, struct str machine, struct a
         return 0;
     if (route->coalesce)
         return err_set(err, ERR_INPUT, "this version does not know coalesce yet");
-    if (machine.ptr)
+    if (provider->machine.text.ptr)
         compiled->actions[compiled->count++] =
-            (struct action){.kind = &handler_machine, .name = machine};
+            (struct action){.kind = &handler_machine, .name = provider->machine.text};
     for (size_t i = 0; i < route->count; i++, compiled->count++)
-        if (compile_action(&route->actions[i], arena, &compiled->actions[compiled->count], err) < 0)
+        if (compile_action(provider, &route->actions[i], arena, &compiled->actions[compiled->count],
+                           err) < 0)
             return -1;
     return 0;
 }
@@ -60,8 +63,7 @@ static int compile_provider(const struct provider_config *config, struct arena *
     provider->compiled =
         arena_alloc(arena, (provider->routes.count + 1) * sizeof(*provider->compiled));
     for (size_t i = 0; rc == 0 && i < provider->routes.count; i++)
-        rc = compile_route(&provider->routes.routes[i], config->machine.text, arena,
-                           &provider->compiled[i], err);
+        rc = compile_route(config, &provider->routes.routes[i], arena, &provider->compiled[i], err);
     return rc;
 }
 

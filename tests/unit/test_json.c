@@ -478,9 +478,33 @@ static void test_problems_have_texts(void **state)
         assert_string_not_equal(json_problem_text((enum json_problem)problem), "unknown problem");
 }
 
+static void test_members_come_one_after_the_other(void **state)
+{
+    static const char object[] = " { \"a\" : 1,\"b:,}\\\"\":{\"c\":[1,2]} ,\"\": \"x\" } ";
+    static const char *const expected[] = {"\"a\"",         "1",    "\"b:,}\\\"\"",
+                                           "{\"c\":[1,2]}", "\"\"", "\"x\""};
+    struct json_value name, value;
+    struct json_items items;
+    struct json_scan scan;
+    size_t n = 0;
+
+    (void)state;
+    assert_true(json_scan(str_from(object), NULL, JSON_DEPTH_DEFAULT, &scan, NULL));
+    items = json_items_begin(scan.value.text);
+    while (json_members_next(&items, &name, &value)) {
+        assert_true(str_is(name.text, expected[n++]));
+        assert_true(str_is(value.text, expected[n++]));
+    }
+    assert_int_equal(n, ARRAY_LEN(expected));
+    assert_true(json_scan(STR("{}"), NULL, JSON_DEPTH_DEFAULT, &scan, NULL));
+    items = json_items_begin(scan.value.text);
+    assert_false(json_members_next(&items, &name, &value));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_members_come_one_after_the_other),
         cmocka_unit_test(test_accepts_what_is_json),
         cmocka_unit_test(test_refuses_what_is_not),
         cmocka_unit_test(test_a18_refuses_invalid_utf8),
