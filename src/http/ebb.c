@@ -7,13 +7,14 @@
 /* What must have been given up, in bytes, for how many looks on end. */
 #define FALL ((size_t)2 * 1024 * 1024)
 #define LOOKS 3
-/* Beside its pool for a header a connection has our records and the library's. */
-#define CONNECTION_BESIDES ((size_t)2048)
+/* With a request a connection takes its pool for the header, our copy of that, our records and
+ * the library's: no more than twice the header and this. */
+#define CONNECTION_BESIDES ((size_t)8192)
 
 static size_t level(const struct http_server *server)
 {
     return server->buffered +
-           peers_count(server->peers) * (server->options.limits.header + CONNECTION_BESIDES);
+           peers_count(server->peers) * (2 * server->options.limits.header + CONNECTION_BESIDES);
 }
 
 void ebb_note(struct http_server *server)
