@@ -81,6 +81,10 @@ def _make_mould(place):
     try:
         cluster.execute(f"create database {TEMPLATE}")
         migrate(cluster.conninfo(TEMPLATE))
+        newest = max(int(path.name[:3]) for path in (ROOT / "sql").glob("[0-9]*.sql"))
+        with contextlib.closing(Pg(cluster, TEMPLATE)) as template:
+            applied = template.value("select max(version) from inboxd.schema_migration")
+        assert applied == newest, f"inboxctl of this build migrates to {applied}, and sql/ has {newest}: build it again"
         cluster.execute(f"create role {DAEMON_USER} login in role inboxd_daemon")
         cluster.execute((SUPPORT / "handlers.sql").read_text(), TEMPLATE)
         cluster.stop("fast")
