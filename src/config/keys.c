@@ -62,7 +62,8 @@ const struct key key_table[] = {
         IN_CONFIG(max_requests_per_connection), .min = 1, .max = 1000000000,
         .flags = KEY_NEEDS_RESTART),
     KEY(INBOXD, max_header, SIZE, "7680",
-        "The memory for the header of a request; a larger one is answered 431.",
+        "The memory for the header of a request; a larger one is answered 431, or 414 where its first "
+        "line alone is larger.",
         IN_CONFIG(max_header), .min = 4 * KIB, .max = MIB, .flags = KEY_NEEDS_RESTART),
     KEY(INBOXD, max_buffered, SIZE, "256M",
         "The most bytes of bodies that are held at once; more is answered 503.",

@@ -19,7 +19,6 @@
 #define BODY_FIRST ((size_t)16 * 1024)
 /* One block of memory for a usual request with all that hangs on it. */
 #define ARENA_BLOCK ((size_t)4096)
-#define HEADERS_MAX 256
 
 static struct exchange *exchange_of(struct http_request *request)
 {
@@ -178,7 +177,7 @@ static void server_refuses(struct exchange *exchange, enum http_fault fault)
 
 struct collect {
     struct exchange *exchange;
-    struct http_header headers[HEADERS_MAX];
+    struct http_header headers[HTTP_FIELDS_MAX];
     struct str previous; /* value, in the library's memory */
     size_t count;
     enum http_fault fault;
@@ -192,15 +191,13 @@ static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const 
     struct http_header *header = &collect->headers[collect->count];
 
     (void)kind;
-    if (collect->count == HEADERS_MAX) {
+    if (collect->count == HTTP_FIELDS_MAX)
         collect->fault = HTTP_HEADER_TOO_LARGE;
-        return MHD_NO;
-    }
-    if ((value && !http_framing_in_place(raw.name, raw.value)) ||
-        (collect->previous.ptr && !http_framing_adjacent(collect->previous, raw.name))) {
+    else if ((value && !http_framing_in_place(raw.name, raw.value)) ||
+             (collect->previous.ptr && !http_framing_adjacent(collect->previous, raw.name)))
         collect->fault = HTTP_BAD_FRAMING;
+    if (collect->fault != HTTP_NO_FAULT)
         return MHD_NO;
-    }
     header->name = arena_copy(collect->exchange->request.arena, raw.name);
     header->value = arena_copy(collect->exchange->request.arena, str_trim(raw.value));
     collect->previous = value ? raw.value : STR_NONE;
@@ -209,7 +206,7 @@ static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const 
 }
 
 /* Copies the header out of the library's memory, which is used anew once the answer has gone.
- * A fault: it cannot be trusted. */
+ * What makes that impossible is a fault. */
 static enum http_fault take_head(struct exchange *exchange, const char *method)
 {
     struct http_request *request = &exchange->request;

@@ -22,7 +22,7 @@ struct http_answer {
     struct buf raw; /* whole answer with Connection: close */
 };
 
-/* One accepted socket, as long as the library has it. */
+/* One accepted socket: first it is an arrival, then the library has it. */
 struct peer {
     struct peer *prev, *next;
     struct source *source;          /* counts those of one address; NULL: a Unix socket */
@@ -30,7 +30,7 @@ struct peer {
     int64_t idle_since_us;          /* since it was accepted, or since the last request's end */
     size_t requests;
     struct exchange *exchange; /* the request whose line was read and whose end was not reached */
-    int fd;                    /* the library's */
+    int fd;                    /* the arrival's or the library's */
     int64_t ended_us;          /* when its sender's end was reported (hangup.c); 0: it was not */
     struct peer *prev_ended, *next_ended;
 };
@@ -39,7 +39,9 @@ struct peer {
 struct peers;
 struct peers *peers_new(void);
 void peers_free(struct peers *peers); /* there are none left */
-struct peer *peers_add(struct peers *peers, int fd, const struct sockaddr *address, int64_t now_us);
+struct peer *peers_add(struct peers *peers, int fd, int64_t now_us);
+/* Counts it among those of its sender's address; once. */
+void peers_name(struct peers *peers, struct peer *peer, const struct sockaddr *address);
 void peers_remove(struct peers *peers, struct peer *peer);
 size_t peers_count(const struct peers *peers);
 /* Those from the same address; 0 for one that is none. */
@@ -84,7 +86,8 @@ struct http_server {
     ev_timer timeout;   /* what it said */
     struct loop_timer *sweep;
     struct listener *listeners;
-    struct greetings *greetings;
+    struct arrivals *arrivals;
+    struct peer *arriving; /* being handed to the library */
     struct farewells *farewells;
     struct hangups *hangups;
     struct exchange *first, *last; /* begun and not completed, oldest first */
@@ -112,19 +115,29 @@ bool exchange_is_received(const struct exchange *exchange);
  * exchange ends on its own soon after. */
 void exchange_cut(struct exchange *exchange, const struct http_answer *answer);
 
-/* Hands an accepted socket to the library, or refuses it visibly (server.c). Takes `fd`. */
-void server_take_socket(struct http_server *server, int fd, const struct sockaddr *address,
-                        socklen_t len);
+/* Whether there may be one more from that address (server.c). */
+bool server_has_room_for(const struct http_server *server, const struct sockaddr *address);
+/* Hands a socket to the library. Takes `peer`. */
+void server_take_socket(struct http_server *server, struct peer *peer,
+                        const struct sockaddr *address, socklen_t len);
+/* Refuses visibly where no request was read. Takes `fd`. */
+void server_refuse_socket(struct http_server *server, int fd, enum http_fault fault);
 /* Listening sockets (listen.c). */
 void listeners_start(struct http_server *server);
 /* What waits in the queues is taken first, but for inherited sockets, which live on. */
 void listeners_close(struct http_server *server);
 
-/* Takes the descriptor of a connection that begins with the header of the PROXY protocol, reads
- * that and hands the connection on with the address it names (greeting.c). */
-struct greetings *greetings_new(struct http_server *server);
-void greetings_free(struct greetings *greetings); /* closes all */
-void greeting(struct greetings *greetings, int fd, const struct sockaddr *address, socklen_t len);
+/* Connections whose first header is not there yet (arrival.c). */
+struct arrivals *arrivals_new(struct http_server *server);
+void arrivals_free(struct arrivals *arrivals); /* closes all */
+/* Takes an accepted descriptor. `proxied`: it begins with the header of the PROXY protocol. */
+void arrive(struct arrivals *arrivals, int fd, const struct sockaddr *address, socklen_t len,
+            bool proxied);
+/* Those whose request line is there. */
+size_t arrivals_begun(const struct arrivals *arrivals);
+void arrivals_sweep(struct arrivals *arrivals, int64_t now_us); /* ends the slow ones */
+void arrivals_look(struct arrivals *arrivals); /* takes on what came since the last turn */
+void arrivals_cut(struct arrivals *arrivals);  /* refuses those whose request line is there */
 
 /* Ends the connections of senders that have closed their side before a request was whole, within
  * a moment (hangup.c). NULL: no descriptor is left. */

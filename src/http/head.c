@@ -6,13 +6,18 @@
 #include <string.h>
 
 /* What the library needs for an answer, and beyond their bytes for a field, be it one of the
- * header, the query or a cookie: rounded up from version 0.9.75. */
+ * header, the query or a cookie: as in version 0.9.75. */
 #define ANSWER_COST ((size_t)1024)
-#define FIELD_COST ((size_t)80)
+#define FIELD_COST ((size_t)64)
 
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
 }
 
 static bool is_letter_or_digit(char c)
@@ -103,6 +108,8 @@ void http_head_field(struct http_head *head, struct str name, struct str value)
     http_framing_field(&head->framing, name, value);
     if (host)
         head->hosts++;
+    if (++head->fields > HTTP_FIELDS_MAX && head->fault == HTTP_NO_FAULT)
+        head->fault = HTTP_HEADER_TOO_LARGE;
     if (head->fault == HTTP_NO_FAULT &&
         (head->framing.ambiguous || !is_token(name) || !is_value(value) ||
          (host && (head->hosts > 1 || !is_host(value)))))
@@ -206,6 +213,8 @@ static void scan_field(struct http_head *head, struct str line, size_t *cost)
     }
     value = str_trim((struct str){colon + 1, line.len - name.len - 1});
     http_head_field(head, name, value);
+    if (is_blank(line.ptr[line.len - 1]) && str_equal_nocase(name, STR("content-length")))
+        head->fault = HTTP_BAD_FRAMING; /* the library would not read it */
     *cost += FIELD_COST;
     if (str_equal_nocase(name, STR("cookie"))) /* the library reads its own copy */
         *cost += value.len + (count_of(value, ';') + count_of(value, ',') + 1) * FIELD_COST;
@@ -240,7 +249,7 @@ static void scan_one(struct scanning *scanning, struct str line, size_t bytes)
     else
         http_head_end(&scanning->head);
     scanning->result.fault = scanning->head.fault;
-    if (scanning->result.fault == HTTP_NO_FAULT && is_too_large(scanning, bytes))
+    if (scanning->result.fault != HTTP_NO_FAULT || is_too_large(scanning, bytes))
         return;
     scanning->result.line = true;
     scanning->result.whole = !first && line.len == 0;

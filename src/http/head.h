@@ -11,10 +11,13 @@
 /* A longer method is nobody's; of the registered ones UPDATEREDIRECTREF is the longest. */
 #define HTTP_METHOD_MAX 32
 
+/* More lines than that are too large a header, however short they are. */
+#define HTTP_FIELDS_MAX 256
+
 struct http_head {
     struct http_framing framing;
     enum http_fault fault; /* the first that was found */
-    size_t hosts;
+    size_t fields, hosts;
 };
 
 void http_head_line(struct http_head *head, struct str method, struct str target,

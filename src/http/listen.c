@@ -52,10 +52,7 @@ static bool accept_one(struct listener *listener)
     }
     if (fd < 0) /* the peer may have gone while it waited: the next one may be there */
         return errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
-    if (listener->proxied)
-        greeting(server->greetings, fd, (struct sockaddr *)&address, len);
-    else
-        server_take_socket(server, fd, (struct sockaddr *)&address, len);
+    arrive(server->arrivals, fd, (struct sockaddr *)&address, len, listener->proxied);
     return true;
 }
 

@@ -92,30 +92,35 @@ static void write_address(const struct in6_addr *address, char text[static SOURC
         inet_ntop(AF_INET6, address, text, SOURCE_IP_SIZE);
 }
 
-struct peer *peers_add(struct peers *peers, int fd, const struct sockaddr *address, int64_t now_us)
+struct peer *peers_add(struct peers *peers, int fd, int64_t now_us)
 {
     struct peer *peer = mem_alloc(sizeof(*peer));
-    struct in6_addr wanted;
 
     peer->fd = fd;
     peer->idle_since_us = now_us;
-    if (address_of(address, &wanted)) {
-        struct source **place = find(&peers->rows[row_of(&wanted)], &wanted);
-
-        if (!*place) {
-            *place = mem_alloc(sizeof(**place));
-            (*place)->address = wanted;
-        }
-        peer->source = *place;
-        peer->source->count++;
-        write_address(&wanted, peer->source_ip);
-    }
     peer->next = peers->first;
     if (peer->next)
         peer->next->prev = peer;
     peers->first = peer;
     peers->count++;
     return peer;
+}
+
+void peers_name(struct peers *peers, struct peer *peer, const struct sockaddr *address)
+{
+    struct in6_addr wanted;
+    struct source **place;
+
+    if (!address_of(address, &wanted))
+        return;
+    place = find(&peers->rows[row_of(&wanted)], &wanted);
+    if (!*place) {
+        *place = mem_alloc(sizeof(**place));
+        (*place)->address = wanted;
+    }
+    peer->source = *place;
+    peer->source->count++;
+    write_address(&wanted, peer->source_ip);
 }
 
 void peers_remove(struct peers *peers, struct peer *peer)

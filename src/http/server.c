@@ -70,37 +70,43 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
                           enum MHD_ConnectionNotificationCode code)
 {
     struct http_server *server = cls;
-    const union MHD_ConnectionInfo *address, *socket;
     struct peer *peer = *context;
 
+    (void)connection;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         hangups_forget(server->hangups, peer);
         peers_remove(server->peers, peer);
         *context = NULL;
         return;
     }
-    address = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    socket = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    peer = peers_add(server->peers, socket ? socket->connect_fd : -1,
-                     address ? address->client_addr : NULL, clock_mono_us());
+    peer = server->arriving; /* this runs within MHD_add_connection() */
+    server->arriving = NULL;
     hangups_watch(server->hangups, peer);
     ebb_note(server);
     *context = peer;
 }
 
-void server_take_socket(struct http_server *server, int fd, const struct sockaddr *address,
-                        socklen_t len)
+bool server_has_room_for(const struct http_server *server, const struct sockaddr *address)
 {
-    const struct http_limits *limits = &server->options.limits;
+    size_t limit = server->options.limits.connections_per_address;
 
-    if (peers_count(server->peers) < limits->connections &&
-        (limits->connections_per_address == 0 ||
-         peers_from(server->peers, address) < limits->connections_per_address)) {
-        (void)MHD_add_connection(server->daemon, fd, address, len); /* takes fd also in failure */
-        return;
-    }
-    server->options.handler->refused(server->options.argument, NULL, HTTP_TOO_MANY);
-    farewell(server->farewells, fd, server->options.answers[HTTP_TOO_MANY]);
+    return limit == 0 || peers_from(server->peers, address) < limit;
+}
+
+void server_take_socket(struct http_server *server, struct peer *peer,
+                        const struct sockaddr *address, socklen_t len)
+{
+    server->arriving = peer;
+    (void)MHD_add_connection(server->daemon, peer->fd, address, len); /* takes it also in failure */
+    if (server->arriving)
+        peers_remove(server->peers, peer);
+    server->arriving = NULL;
+}
+
+void server_refuse_socket(struct http_server *server, int fd, enum http_fault fault)
+{
+    server->options.handler->refused(server->options.argument, NULL, fault);
+    farewell(server->farewells, fd, server->options.answers[fault]);
 }
 
 /* ---- requests that do not get on ---- */
@@ -154,6 +160,7 @@ static void on_sweep(void *argument)
     for (struct exchange *exchange = server->first; exchange; exchange = exchange->next)
         if (exchange_is_received(exchange) && is_too_slow(exchange, now_us))
             cut(exchange, HTTP_TOO_SLOW);
+    arrivals_sweep(server->arrivals, now_us);
     if (peers_end_idle(server->peers, now_us - server->options.limits.idle_timeout_ms * 1000))
         server->wake = true;
     ebb_look(server);
@@ -174,6 +181,7 @@ void http_server_cut(struct http_server *server)
             cut(exchange, HTTP_TOO_MANY);
         else if (is_deaf(exchange, now_us))
             hang_up(exchange);
+    arrivals_cut(server->arrivals);
 }
 
 /* ---- life ---- */
@@ -208,7 +216,7 @@ struct http_server *http_server_new(const struct http_server_options *options, s
         return NULL;
     }
     server->farewells = farewells_new(server->loop);
-    server->greetings = greetings_new(server);
+    server->arrivals = arrivals_new(server);
     server->sweep = loop_timer_new(server->loop, SWEEP_MS, on_sweep, server);
     ev_io_init(&server->ready, on_ready, info->epoll_fd, EV_READ);
     ev_prepare_init(&server->prepare, on_prepare);
@@ -228,11 +236,12 @@ void http_server_drain(struct http_server *server)
 {
     server->draining = true;
     listeners_close(server);
+    arrivals_look(server->arrivals);
 }
 
 size_t http_server_open(const struct http_server *server)
 {
-    return server->open;
+    return server->open + arrivals_begun(server->arrivals);
 }
 
 void http_server_free(struct http_server *server)
@@ -244,7 +253,7 @@ void http_server_free(struct http_server *server)
     ev_prepare_stop(loop_ev(server->loop), &server->prepare);
     ev_timer_stop(loop_ev(server->loop), &server->timeout);
     loop_timer_free(server->sweep);
-    greetings_free(server->greetings);
+    arrivals_free(server->arrivals);
     /* Stopping the library with suspended connections is undefined. */
     for (struct exchange *exchange = server->first; exchange; exchange = exchange->next)
         if (exchange->state == EXCHANGE_PARKED)

@@ -1,5 +1,5 @@
 """The requests of data/http, byte by byte, to one running daemon: each has its documented answers and leaves the connection as it
-says, whether it comes whole or in pieces; and after each a request on another connection is answered as if nothing had been."""
+says, whether it comes whole, in pieces or behind another one; and after each a request on another connection is answered as if nothing had been."""
 
 import hashlib
 import re
@@ -166,6 +166,37 @@ def test_whole(daemon, case):
     with daemon.client(PATIENCE) as client:
         client.send(good(f"{case} elsewhere"))
         assert client.read().result == "stored"
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_in_pieces(daemon, case):
+    """What is answered depends on the bytes alone, not on how many of them came at a time."""
+    long = any(len(to_bytes(step.text, {"i": "", "j": ""})) > 1500 for step in case.steps)
+    with daemon.client(PATIENCE) as client:
+        converse(client, case, "pieces", 997 if long else 1)
+
+
+def is_one_request(case):
+    """One that is answered, and whose header does not come near the limits, of which the library has its own idea."""
+    step = case.steps[0]
+    return case.theme != "limits" and len(case.steps) == len(step.answers) == 1 and not step.shut and "\n" in step.text
+
+
+@pytest.mark.parametrize("case", filter(is_one_request, CASES), ids=str)
+def test_as_a_later_request(daemon, case):
+    """The library reads these before we do. What it refuses has the same status or another of its own, and it
+    may say so twice."""
+    step = case.steps[0]
+    with daemon.client(PATIENCE) as client:
+        client.send(good(f"{case} first"))
+        assert client.read().result == "stored"
+        if step.end == "open":
+            converse(client, case, "later")
+            return
+        client.send(to_bytes(step.text, {"i": "later-00", "j": "later-01"}))
+        statuses = {int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3}) ", rest(client))}
+        assert statuses <= {step.answers[0][0], 400, 413}
+        assert statuses or case.theme == "request_lines"  # some of these it closes without a word
 
 
 def test_the_corpus_is_large_and_has_no_case_twice():
