@@ -6,6 +6,8 @@
 
 #include "base/log.h"
 
+#define RECLASS_AT_ONCE 1000
+
 struct counted_plan {
     struct plan plan; /* first: what everybody else points to */
     atomic_uint references;
@@ -128,6 +130,27 @@ void plan_unref(struct plan *plan)
     config_unref(plan->config);
     arena_free(counted->arena);
     free(counted);
+}
+
+int plan_reclass(const struct plan *plan, struct db *db, struct db_args *args, struct err *err)
+{
+    struct db_result *rows;
+    bool more = true;
+
+    while (more) {
+        db_args_clear(args);
+        db_args_array_begin(args, DB_TEXT);
+        for (size_t i = 0; i < plan->count; i++)
+            if (!routes_have(&plan->providers[i].routes, WORK_PULL))
+                db_args_element(args, plan->providers[i].config->name);
+        db_args_array_end(args);
+        db_args_int4(args, RECLASS_AT_ONCE);
+        if (db_run(db, db_query("pull_reclass"), args, &rows, err) < 0)
+            return -1;
+        more = db_int(rows, 0, 0) == RECLASS_AT_ONCE;
+        db_result_free(rows);
+    }
+    return 0;
 }
 
 static int check_action(const struct plan_provider *provider, const struct action *action,

@@ -215,5 +215,7 @@ int worker_look(struct worker *worker, const struct look_at *at, size_t count, s
 
 int worker_check_handlers(struct worker *worker, const struct plan *plan, struct err *err)
 {
+    if (plan_reclass(plan, worker->db, worker->args, err) < 0)
+        return -1;
     return plan_check_handlers(plan, worker->db, worker->args, err);
 }

@@ -30,6 +30,7 @@ bool worker_is_in_debt(const struct worker *worker);
 
 int worker_look(struct worker *worker, const struct look_at *at, size_t count, struct due *due,
                 struct err *err) MUST_CHECK;
+/* What is done once for a plan: plan_reclass() and plan_check_handlers(). */
 int worker_check_handlers(struct worker *worker, const struct plan *plan,
                           struct err *err) MUST_CHECK;
 

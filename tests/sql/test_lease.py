@@ -191,6 +191,15 @@ def test_the_cursor_goes_on_behind_lapsed_rows_too(pg):
     assert [r["id"] for r in lease(pg, run_at=rows[-1]["due_at"], after_id=rows[-1]["id"])] == [4]
 
 
+def test_rows_for_applications_that_nobody_asks_for_any_more_go_to_workers(pg):
+    store(pg, event("a", **{"class": "pull"}), event("b", **{"class": "pull"}), event("c", provider="i", **{"class": "pull"}))
+    put(pg, "d")
+    assert run(pg, "pull_reclass", ["h", "x"], 1) == [(1,)]
+    assert run(pg, "pull_reclass", ["h", "x"], 10) == [(1,)]
+    assert run(pg, "pull_reclass", ["h", "x"], 10) == [(0,)]
+    assert pg.rows("select id, class from work order by id") == [(1, "sql"), (2, "sql"), (3, "pull"), (4, "leased")]
+
+
 def test_content_is_loaded_in_order_up_to_a_size(pg):
     ids = store(pg, *(event(f"e{n}", body=b'{"n": %d, "x": "%s"}' % (n, b"x" * 1000), event_type="t", ordering_key="k")
                       for n in range(5)))
