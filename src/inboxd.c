@@ -111,8 +111,14 @@ static void set_keeper(struct daemon *daemon)
                                      .workers = config->workers,
                                      .providers = policies,
                                      .provider_count = config->provider_count,
-                                     .retain_ms = config->retain_ms,
-                                     .retain_ids_ms = config->retain_ids_ms};
+                                     .retain = {{
+                                         [PURGE_DONE] = config->retain_ms,
+                                         [PURGE_DEAD] = config->retain_dead_ms,
+                                         [PURGE_ATTEMPTS] = config->retain_attempts_ms,
+                                         [PURGE_IDS] = config->retain_ids_ms,
+                                         [PURGE_QUARANTINE] = config->retain_quarantine_ms,
+                                         [PURGE_AUDIT] = config->retain_audit_ms,
+                                     }}};
 
     policy_read(config, policies);
     if (daemon->keeper)

@@ -160,7 +160,9 @@ struct config {
     int64_t ack_timeout_ms;
     int64_t shutdown_timeout_ms;
     struct str module_path; /* folder of plug-ins */
-    int64_t retain_ms, retain_ids_ms;
+    /* 0: for ever, where that may be */
+    int64_t retain_ms, retain_dead_ms, retain_attempts_ms, retain_ids_ms, retain_quarantine_ms,
+        retain_audit_ms;
     int queue_max; /* most requests that wait for a writer */
     int64_t queue_max_bytes;
     struct secret *capture_key; /* of base/seal.h; NULL: secrets are not captured */

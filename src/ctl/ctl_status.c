@@ -52,6 +52,13 @@ static const char quarantine_sql[] =
     "  from inboxd.quarantine where state in ('kept', 'refused') group by provider"
     " order by count(*) desc limit 10";
 
+static const char retention_sql[] =
+    "select kind, coalesce(horizon::text, 'for ever') as kept,"
+    "       date_trunc('second', oldest_age)::text as oldest, removed::text as n_removed,"
+    "       date_trunc('second', now() - removed_at)::text || ' ago' as \"last removed\","
+    "       date_trunc('second', now() - ran_at)::text || ' ago' as \"last purge\""
+    "  from inboxd.retention";
+
 static const char json_sql[] =
     "select jsonb_build_object("
     "  'schema', (select max(version) from inboxd.schema_migration),"
@@ -62,6 +69,7 @@ static const char json_sql[] =
     "inboxd.backlog b),"
     "  'paused', (select coalesce(jsonb_agg(to_jsonb(p) order by p.since), '[]') from "
     "inboxd.paused p),"
+    "  'retention', (select jsonb_agg(to_jsonb(r)) from inboxd.retention r),"
     "  'stuck', (select count(*) from inboxd.stuck),"
     "  'errors', (select coalesce(jsonb_agg(to_jsonb(e)), '[]') from (select * from "
     "inboxd.top_errors limit 5) e),"
@@ -117,6 +125,8 @@ static int print_tables(struct db *db, FILE *out, struct err *err)
         section(db, quarantine_sql, "refused requests that are kept", false, out, err) < 0 ||
         section(db, secrets_sql, "secrets that others have replaced for a week or longer", false,
                 out, err) < 0)
+        return -1;
+    if (section(db, retention_sql, "what is kept", true, out, err) < 0)
         return -1;
     return section(db, daemons_sql, "daemons", true, out, err);
 }

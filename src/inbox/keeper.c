@@ -21,7 +21,6 @@
 #define SECOND_US ((int64_t)1000 * 1000)
 #define STEP_PAUSE_US (50 * 1000) /* between the steps of one purge */
 #define RETRY_US (2 * SECOND_US)
-#define STEP_ROWS 1000 /* looked at in one step of a purge */
 #define PARTITIONS_AHEAD 2
 #define STATEMENT_TIMEOUT_MS 60000
 #define FAREWELL_TIMEOUT_MS 1000
@@ -40,9 +39,12 @@ static int write_confirmations(struct keeper *keeper, struct err *err);
 static int write_policies(struct keeper *keeper, struct err *err);
 static int fold_counters(struct keeper *keeper, struct err *err);
 static int drop_partition(struct keeper *keeper, struct err *err);
-static int purge_finished(struct keeper *keeper, struct err *err);
-static int purge_ledger(struct keeper *keeper, struct err *err);
+static int purge_done(struct keeper *keeper, struct err *err);
+static int purge_dead(struct keeper *keeper, struct err *err);
+static int purge_attempts(struct keeper *keeper, struct err *err);
+static int purge_ids(struct keeper *keeper, struct err *err);
 static int purge_quarantine(struct keeper *keeper, struct err *err);
+static int purge_audit(struct keeper *keeper, struct err *err);
 
 enum {
     MAKE,
@@ -51,9 +53,12 @@ enum {
     SECRETS,
     FOLD,
     DROP,
-    FINISHED,
-    LEDGER,
+    DONE,
+    DEAD,
+    ATTEMPTS,
+    IDS,
     QUARANTINE,
+    AUDIT,
     CONFIRM,
     POLICIES,
     CHORES
@@ -72,9 +77,12 @@ static const struct {
     [SECRETS] = {"write uses of secrets", write_secret_uses, 5 * SECOND_US},
     [FOLD] = {"fold counters", fold_counters, 60 * SECOND_US},
     [DROP] = {"drop old partitions", drop_partition, 60 * SECOND_US},
-    [FINISHED] = {"purge finished events", purge_finished, 60 * SECOND_US},
-    [LEDGER] = {"purge old identities", purge_ledger, 60 * SECOND_US},
+    [DONE] = {"purge finished events", purge_done, 60 * SECOND_US},
+    [DEAD] = {"give old dead events up", purge_dead, 60 * SECOND_US},
+    [ATTEMPTS] = {"purge old attempts", purge_attempts, 60 * SECOND_US},
+    [IDS] = {"purge old identities", purge_ids, 60 * SECOND_US},
     [QUARANTINE] = {"purge the quarantine", purge_quarantine, 60 * SECOND_US},
+    [AUDIT] = {"purge the audit", purge_audit, 60 * SECOND_US},
 };
 
 struct keeper {
@@ -86,7 +94,7 @@ struct keeper {
     struct policies *policies;
     char *host, *instance; /* instance: of this process, once */
     int64_t due_us[CHORES], logged_us[CHORES];
-    int64_t finished_after, ledger_after; /* where the purges go on */
+    struct retention retention;
 
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
@@ -96,7 +104,7 @@ struct keeper {
     struct arena *arena; /* of providers */
     struct str *providers;
     size_t provider_count;
-    int64_t retain_ms, retain_ids_ms;
+    struct retain retain;
 };
 
 /* ---- chores ---- */
@@ -152,14 +160,14 @@ static int fold_counters(struct keeper *keeper, struct err *err)
     return db_run_text(keeper->db, "select inboxd.fold_counters()", NULL, NULL, err);
 }
 
-static double seconds(struct keeper *keeper, const int64_t *ms)
+static struct retain get_retain(struct keeper *keeper)
 {
-    double value;
+    struct retain retain;
 
     pthread_mutex_lock(&keeper->lock);
-    value = (double)*ms / 1000;
+    retain = keeper->retain;
     pthread_mutex_unlock(&keeper->lock);
-    return value;
+    return retain;
 }
 
 static int drop_partition(struct keeper *keeper, struct err *err)
@@ -168,7 +176,7 @@ static int drop_partition(struct keeper *keeper, struct err *err)
     int more;
 
     db_args_clear(keeper->args);
-    db_args_float8(keeper->args, seconds(keeper, &keeper->retain_ms));
+    db_args_float8(keeper->args, (double)get_retain(keeper).ms[PURGE_DONE] / 1000);
     if (db_run_text(keeper->db,
                     "select partition, kept from inboxd.drop_partitions(make_interval(secs => $1))",
                     keeper->args, &result, err) < 0)
@@ -182,51 +190,41 @@ static int drop_partition(struct keeper *keeper, struct err *err)
     return more;
 }
 
-/* One page of a purge; *after is where the next begins, 0 at the end. */
-static int purge(struct keeper *keeper, const char *sql, const int64_t *retain_ms, int64_t *after,
-                 struct err *err)
+static int purge(struct keeper *keeper, enum purge purge, struct err *err)
 {
-    struct db_result *result = NULL;
+    struct retain retain = get_retain(keeper);
 
-    db_args_clear(keeper->args);
-    db_args_float8(keeper->args, seconds(keeper, retain_ms));
-    db_args_int4(keeper->args, STEP_ROWS);
-    db_args_int8(keeper->args, *after);
-    if (db_run_text(keeper->db, sql, keeper->args, &result, err) < 0)
-        return -1;
-    *after = db_is_null(result, 0, 0) ? 0 : db_int(result, 0, 0);
-    db_result_free(result);
-    return *after != 0;
+    return retention_step(&keeper->retention, purge, &retain, keeper->db, keeper->args, err);
 }
 
-static int purge_finished(struct keeper *keeper, struct err *err)
+static int purge_done(struct keeper *keeper, struct err *err)
 {
-    return purge(keeper,
-                 "select next_id from inboxd.purge_finished(make_interval(secs => $1), $2, $3)",
-                 &keeper->retain_ms, &keeper->finished_after, err);
+    return purge(keeper, PURGE_DONE, err);
 }
 
-static int purge_ledger(struct keeper *keeper, struct err *err)
+static int purge_dead(struct keeper *keeper, struct err *err)
 {
-    return purge(keeper,
-                 "select next_id from inboxd.purge_ledger(make_interval(secs => $1), $2, $3)",
-                 &keeper->retain_ids_ms, &keeper->ledger_after, err);
+    return purge(keeper, PURGE_DEAD, err);
+}
+
+static int purge_attempts(struct keeper *keeper, struct err *err)
+{
+    return purge(keeper, PURGE_ATTEMPTS, err);
+}
+
+static int purge_ids(struct keeper *keeper, struct err *err)
+{
+    return purge(keeper, PURGE_IDS, err);
 }
 
 static int purge_quarantine(struct keeper *keeper, struct err *err)
 {
-    struct db_result *result = NULL;
-    int more;
+    return purge(keeper, PURGE_QUARANTINE, err);
+}
 
-    db_args_clear(keeper->args);
-    db_args_float8(keeper->args, seconds(keeper, &keeper->retain_ms));
-    db_args_int4(keeper->args, STEP_ROWS);
-    if (db_run_text(keeper->db, "select inboxd.purge_quarantine(make_interval(secs => $1), $2)",
-                    keeper->args, &result, err) < 0)
-        return -1;
-    more = db_int(result, 0, 0) == STEP_ROWS;
-    db_result_free(result);
-    return more;
+static int purge_audit(struct keeper *keeper, struct err *err)
+{
+    return purge(keeper, PURGE_AUDIT, err);
 }
 
 /* ---- the thread ---- */
@@ -336,8 +334,7 @@ static void configure(struct keeper *keeper, const struct keeper_options *option
         keeper->providers[i] = arena_copy(keeper->arena, options->providers[i].provider);
     policies_configure(keeper->policies, options->providers, options->provider_count);
     keeper->workers = options->workers;
-    keeper->retain_ms = options->retain_ms;
-    keeper->retain_ids_ms = options->retain_ids_ms;
+    keeper->retain = options->retain;
 }
 
 static void name_instance(struct keeper *keeper)

@@ -12,6 +12,7 @@
 #include "inbox/confirmations.h"
 #include "inbox/policies.h"
 #include "inbox/refusal_counts.h"
+#include "inbox/retention.h"
 #include "inbox/secret_uses.h"
 
 struct keeper;
@@ -21,7 +22,7 @@ struct keeper_options {
     int workers;                    /* shown in the daemon's row */
     const struct policy *providers; /* of the configuration */
     size_t provider_count;
-    int64_t retain_ms, retain_ids_ms;
+    struct retain retain;
 };
 
 /* Starts the thread. Copies what it needs. */
