@@ -201,8 +201,8 @@ static inline int inboxd_reject(struct inboxd_event *event, const char *reason)
 struct inboxd_module {
     uint32_t abi, size;
     /* Once, before anything else, in the main thread: at the start, or at the reload that brings
-     * the first route to the module. Not 0: the module cannot be used, `error` says why; a start
-     * fails with it, a reload is refused. */
+     * the first route to the module. Not 0: the module cannot be used, `error` says why; that is
+     * logged, and the events of the providers that name the module wait. */
     int (*init)(void **module, char *error, size_t error_size);
     /* When no route leads to it any more, or at the end of the daemon; no handler runs then. The
      * shared object stays loaded: a new version of it is taken up by a restart. */
@@ -217,15 +217,11 @@ struct inboxd_module {
 
 #define INBOXD_MODULE_SYMBOL "inboxd_module"
 
-#ifdef __cplusplus
-#define INBOXD_EXPORT extern "C" __attribute__((visibility("default")))
-#else
-#define INBOXD_EXPORT __attribute__((visibility("default")))
-#endif
+extern __attribute__((visibility("default"))) const struct inboxd_module inboxd_module;
 
 /* INBOXD_MODULE(.init = start, .handle = on_event); */
 #define INBOXD_MODULE(...)                                                                         \
-    INBOXD_EXPORT const struct inboxd_module inboxd_module = {                                     \
+    const struct inboxd_module inboxd_module = {                                                   \
         .abi = INBOXD_HANDLER_ABI, .size = sizeof(struct inboxd_module), __VA_ARGS__}
 
 #ifdef __cplusplus

@@ -20,7 +20,7 @@
 
 #define CODE_NEVER 65
 #define CODE_EARLY 99
-#define GRACE_MS 2000
+#define GRACE_MS 1000 /* less than the daemon's own, beyond shutdown_timeout */
 #define FILES 1024
 #define LINE_MAX_BYTES 1024
 #define US_FROM_1970_TO_2000 INT64_C(946684800000000)
@@ -147,8 +147,7 @@ static void put_end(struct buf *buf, const struct handler_run *run, const struct
         if (exec->code == SIGKILL)
             buf_put_str(buf, STR(", nor when it got SIGTERM"));
         break;
-    case EXEC_INTERRUPTED:
-        buf_put_str(buf, STR("ended by the shutdown"));
+    case EXEC_INTERRUPTED: /* no fault of its own: nothing to explain */
         break;
     }
 }
@@ -221,7 +220,7 @@ static void run_program(struct handler_run *run, struct handler_result *result)
     } else {
         result->end = end_of(&ended);
         result->delay_s = -1;
-        if (result->end != HANDLER_DONE)
+        if (result->end != HANDLER_DONE && result->end != HANDLER_INTERRUPTED)
             explain(run, &ended, result);
     }
     exec_result_release(&ended);

@@ -198,7 +198,7 @@ static void finish(struct inboxd_event *event, int code)
         fail(result, err.text);
     else if (event->why_not.kind != ERR_NONE && result->end == HANDLER_DONE)
         fail(result, event->why_not.text);
-    if (result->end == HANDLER_DONE) {
+    if (result->end == HANDLER_DONE || result->end == HANDLER_INTERRUPTED) {
         free(result->error);
         result->error = NULL;
     } else if (!result->error) {

@@ -80,3 +80,38 @@ def test_a_handler_finds_the_session_that_the_page_describes(pg, inboxd):
         "search_path": "pg_catalog", "timezone": "UTC", "transaction_isolation": "read committed", "statement_timeout": "45s",
         "synchronous_commit": "on", "enable_seqscan": "on", "plan_cache_mode": "auto",
     }  # fmt: skip
+
+
+def test_the_program_of_the_page_does_what_it_says(pg, inboxd, tmp_path):
+    script = next(block for block in blocks("sh") if block.startswith("#!"))
+    conf = next(block for block in blocks("conf") if "exec:" in block)
+    program = tmp_path / "on_release"
+    program.write_text(script.replace("/srv/", f"{tmp_path}/"))
+    program.chmod(0o755)
+    keys = dict(line.split("=", 1) for line in re.sub(" +", " ", conf).splitlines() if line.startswith(("on", "timeout")))
+    keys = {key.strip(): value.strip().replace("/usr/local/lib/shop/on_release", str(program)) for key, value in keys.items()}
+    daemon = inboxd(providers={"h": {**keys, "event_type": "header:X-GitHub-Event", "defer": "100ms"}})
+    assert daemon.post("h", {"id": "e1", "release": {"tag_name": "v1"}}, headers={"X-GitHub-Event": "release"}).status == 200
+    assert daemon.post("h", {"id": "e2", "release": {}}, headers={"X-GitHub-Event": "release"}).status == 200
+    assert daemon.post("h", {"id": "e3"}, headers={"X-GitHub-Event": "push"}).status == 200
+    pg.wait_until("select last_error from webhook_inbox where event_id = 'e1'", equals="exit status 99: its files are not here yet")
+    (tmp_path / "releases" / "v1").mkdir(parents=True)
+    pg.wait_until("select count(*) from work", equals=0)
+    assert pg.rows("select event_id, status, last_error from webhook_inbox order by event_id") == [
+        ("e1", DONE, None), ("e2", DEAD, "exit status 65: a release without a tag"), ("e3", DONE, None),
+    ]  # fmt: skip
+    assert (tmp_path / "current").resolve() == tmp_path / "releases" / "v1"
+
+
+def test_the_variables_of_the_page_are_those_of_a_program(pg, inboxd, tmp_path):
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\nenv >{tmp_path}/env\n")
+    program.chmod(0o755)
+    daemon = inboxd(providers={"h": {"on": f"exec:{program}", "event_type": "body:/type", "key": "body:/key", "order": "none"}})
+    assert daemon.post("h", {"id": "e1", "type": "t", "key": "k"}).status == 200
+    pg.wait_until("select count(*) from work", equals=0)
+    described = PAGE.split("- **Environment**", 1)[1].split("\n- **", 1)[0]
+    names = {line.split("=", 1)[0] for line in (tmp_path / "env").read_text().splitlines()} - {"PWD", "OLDPWD", "_", "SHLVL"}
+    own = {name for name in names if not name.startswith("INBOXD_HEADER_")}
+    assert set(re.findall(r"`((?:INBOXD_)?[A-Z]+(?:_[A-Z]+)*)`", described)) == own | {"INBOXD_HEADER_NAME", "INBOXD_LEFT_OUT"}
+    assert "INBOXD_HEADER_HOST" in names
