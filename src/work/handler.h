@@ -96,6 +96,7 @@ struct handler_kind {
     const char *name;      /* "sql", as in src/route/kind.c */
     enum work_class class; /* of events that have such an action */
     bool wants_payload;    /* WORK_LEASED: loads handler_event.payload */
+    bool in_process;       /* what it crashes, it crashes: the daemon */
     /* Makes action->call or action->data from action->name, once a plan; NULL where there is
      * nothing to make. Everything lives in `arena`. ERR_INPUT says what would be right: the
      * provider is not worked for, and the log says so. */

@@ -250,6 +250,7 @@ static void release(struct action *action)
 const struct handler_kind handler_module = {.name = "module",
                                             .class = WORK_LEASED,
                                             .wants_payload = true,
+                                            .in_process = true,
                                             .compile = compile,
                                             .release = release,
                                             .run = run_module};

@@ -10,6 +10,15 @@ void job_call_another(struct pool *pool)
         pthread_cond_signal(&pool->work);
 }
 
+void job_end(struct pool *pool, const struct job *job)
+{
+    job->source->running--;
+    if (job->kind != JOB_ALONE)
+        return;
+    schedule_alone_end(&pool->schedule, job->provider);
+    job_call_another(pool); /* one that did not fit may be due */
+}
+
 static void take_source(struct pool *pool, struct source *source, enum queue queue, struct job *job)
 {
     struct feed *feed = &source->feeds[queue];
@@ -19,8 +28,10 @@ static void take_source(struct pool *pool, struct source *source, enum queue que
     job->feed = feed;
     job->provider = &pool->plan->providers[source->plan_index];
     source->running++;
-    if (feed->alone_due && !(feed->ready && feed->alone_last)) {
+    if (feed->alone_due && !(feed->ready && feed->alone_last) &&
+        schedule_alone_fits(&pool->schedule, job->provider)) {
         feed->alone_last = true;
+        schedule_alone_begin(&pool->schedule, job->provider);
         job->kind = JOB_ALONE;
         return;
     }

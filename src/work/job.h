@@ -20,6 +20,9 @@ struct job {
 /* The next job; waits for one. */
 void job_take(struct member *member, struct job *job);
 
+/* Under the lock: a batch, or an event that ran alone, is over. */
+void job_end(struct pool *pool, const struct job *job);
+
 /* Under the lock: wakes a thread that sleeps, if there is one. */
 void job_call_another(struct pool *pool);
 

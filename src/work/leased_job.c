@@ -120,6 +120,6 @@ void leased_job_do(struct member *member, struct job *job)
         if (job->kind == JOB_BATCH)
             feed_claim_failed(job->feed, &job->claim);
     }
-    job->source->running--;
+    job_end(pool, job);
     pool_unlock(pool);
 }

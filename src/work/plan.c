@@ -52,6 +52,15 @@ static int compile_route(const struct provider_config *provider, const struct ro
     return 0;
 }
 
+static bool is_in_process(const struct plan_provider *provider)
+{
+    for (size_t r = 0; r < provider->routes.count; r++)
+        for (size_t a = 0; a < provider->compiled[r].count; a++)
+            if (provider->compiled[r].actions[a].kind->in_process)
+                return true;
+    return false;
+}
+
 static int compile_provider(const struct provider_config *config, struct arena *arena,
                             struct plan_provider *provider, struct err *err)
 {
@@ -66,6 +75,7 @@ static int compile_provider(const struct provider_config *config, struct arena *
         arena_alloc(arena, (provider->routes.count + 1) * sizeof(*provider->compiled));
     for (size_t i = 0; rc == 0 && i < provider->routes.count; i++)
         rc = compile_route(config, &provider->routes.routes[i], arena, &provider->compiled[i], err);
+    provider->in_process = rc == 0 && is_in_process(provider);
     return rc;
 }
 

@@ -18,6 +18,7 @@ struct plan_provider {
     const struct provider_config *config;
     struct routes routes;
     struct plan_route *compiled; /* one a route, in their order */
+    bool in_process;             /* one of their actions may end the daemon */
 };
 
 struct plan {

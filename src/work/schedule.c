@@ -87,15 +87,20 @@ void schedule_release(struct schedule *schedule)
 /* ---- turns ---- */
 
 /* The queue that was served last comes last. */
-static bool wants(const struct source *source, const struct plan *plan, int64_t now_us,
-                  enum queue *queue)
+static bool wants(const struct schedule *schedule, const struct source *source,
+                  const struct plan *plan, int64_t now_us, enum queue *queue)
 {
-    if (source->plan_index < 0 ||
-        source->running >= plan->providers[source->plan_index].config->concurrency)
+    const struct plan_provider *provider;
+
+    if (source->plan_index < 0)
+        return false;
+    provider = &plan->providers[source->plan_index];
+    if (source->running >= provider->config->concurrency)
         return false;
     for (int i = 1; i <= QUEUE_COUNT; i++) {
         *queue = (enum queue)(((int)source->last + i) % QUEUE_COUNT);
-        if (feed_wants(&source->feeds[*queue], now_us))
+        if (feed_wants(&source->feeds[*queue], now_us) &&
+            (source->feeds[*queue].ready || schedule_alone_fits(schedule, provider)))
             return true;
     }
     return false;
@@ -107,7 +112,7 @@ struct source *schedule_pick(struct schedule *schedule, const struct plan *plan,
     for (size_t i = 0; i < schedule->count; i++) {
         size_t n = (schedule->turn + i) % schedule->count;
 
-        if (wants(schedule->sources[n], plan, now_us, queue)) {
+        if (wants(schedule, schedule->sources[n], plan, now_us, queue)) {
             schedule->turn = n + 1;
             schedule->sources[n]->last = *queue;
             return schedule->sources[n];
@@ -121,9 +126,26 @@ bool schedule_has_more(const struct schedule *schedule, const struct plan *plan,
     enum queue queue;
 
     for (size_t i = 0; i < schedule->count; i++)
-        if (wants(schedule->sources[i], plan, now_us, &queue))
+        if (wants(schedule, schedule->sources[i], plan, now_us, &queue))
             return true;
     return false;
+}
+
+bool schedule_alone_fits(const struct schedule *schedule, const struct plan_provider *provider)
+{
+    return schedule->alone_in_process == 0 && (!provider->in_process || schedule->alone == 0);
+}
+
+void schedule_alone_begin(struct schedule *schedule, const struct plan_provider *provider)
+{
+    schedule->alone++;
+    schedule->alone_in_process += provider->in_process;
+}
+
+void schedule_alone_end(struct schedule *schedule, const struct plan_provider *provider)
+{
+    schedule->alone--;
+    schedule->alone_in_process -= provider->in_process;
 }
 
 /* ---- looking ---- */

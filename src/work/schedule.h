@@ -27,6 +27,9 @@ struct schedule {
     size_t count;
     size_t turn; /* where the next pick begins */
 
+    int alone, alone_in_process; /* events that run alone now; those of them that may end the
+                                    daemon, at most one, and then no other */
+
     bool looking; /* a thread does */
     bool behind_last;
     int64_t next_look_us, next_behind_us, next_sweep_us;
@@ -41,6 +44,12 @@ struct source *schedule_find(const struct schedule *schedule, struct str name); 
 struct source *schedule_pick(struct schedule *schedule, const struct plan *plan, int64_t now_us,
                              enum queue *queue);
 bool schedule_has_more(const struct schedule *schedule, const struct plan *plan, int64_t now_us);
+
+/* An event that runs alone has begun an attempt that counts. So where one of them may end the
+ * daemon, it is the only one: it must not cost others theirs, again and again. */
+bool schedule_alone_fits(const struct schedule *schedule, const struct plan_provider *provider);
+void schedule_alone_begin(struct schedule *schedule, const struct plan_provider *provider);
+void schedule_alone_end(struct schedule *schedule, const struct plan_provider *provider);
 
 /* ---- looking ---- */
 
