@@ -6,7 +6,8 @@
 --   counts), $6 attempt_base, $7 delay in seconds, $8 error, $9 suspect (run it alone from now on), $10 event type,
 --   $11 received_at, $12 deferred_since (null: not yet; 'defer' then starts it), $13 seconds it took (null:
 --   unknown), $14 what else the server said (null: nothing): for the log of attempts only, since it differs from
---   event to event and errors are counted by their text, $15 class of the row that is put back.
+--   event to event and errors are counted by their text, $15 class, $16 lane and $17 aside of the row that is put back
+--   (null: none).
 -- Returns the earliest new run_at (null: none is tried again), for the claim cursor.
 with failed as materialized (
     select u.*,
@@ -15,13 +16,14 @@ with failed as materialized (
                 else u.was_deferred end as deferred_since
       from unnest($3::bigint[], $4::text[], $5::int[], $6::int[], $7::float8[], $8::text[], $9::boolean[], $10::text[],
                   $11::timestamptz[], $12::timestamptz[], $13::float8[], $14::text[],
-                  $15::text[])
+                  $15::text[], $16::text[], $17::text[])
            as u (id, what, attempt, attempt_base, delay, error, suspect, event_type, received_at, was_deferred, took, more,
-                 class)
+                 class, lane, aside)
 ), waiting as (
     insert into inboxd.work (id, provider, class, run_at, attempt, attempt_base, suspect, event_type, received_at,
-                             deferred_since, last_error)
-    select id, $1::text, class, run_at, attempt, attempt_base, suspect, event_type, received_at, deferred_since, error
+                             deferred_since, last_error, lane, aside)
+    select id, $1::text, class, run_at, attempt, attempt_base, suspect, event_type, received_at, deferred_since, error, lane,
+           aside
       from failed where what not in ('dead', 'stale', 'superseded')
     returning run_at
 ), ended as (

@@ -335,20 +335,13 @@ static void check_order(const struct check *check)
 {
     struct provider_config *provider = check->provider;
     const struct entry *order = line_of(check, "order");
-    bool key = provider->key.text.ptr, asked = order || line_of(check, "key");
+    bool key = provider->key.text.ptr;
 
     if (!order && provider->order == ORDER_NONE)
         provider->order = key ? ORDER_SERIAL : ORDER_NONE;
     else if (order && provider->order != ORDER_NONE && !key)
         mistakes_add(check->build->mistakes, order->file, order->line,
                      "order: there is no key to order by; write key = SOURCE, or order = none");
-    if (key && asked && provider->order != ORDER_NONE)
-        mistakes_warn(
-            check->build->mistakes, order ? order->file : provider->key.file,
-            order ? order->line : provider->key.line,
-            "%s: this version stores the key but does not keep the order yet: events of one "
-            "key may run at the same time; order = none says so",
-            order ? "order" : "key");
 }
 
 /* A machine's entities are ordering keys, and its transitions are by event type. */

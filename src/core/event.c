@@ -9,6 +9,14 @@ const char *work_class_name(enum work_class class)
     return names[class];
 }
 
+enum work_class work_class_of(struct str name)
+{
+    for (int class = WORK_SQL; class < WORK_PULL; class ++)
+        if (str_equal(name, str_from(work_class_name((enum work_class) class))))
+            return (enum work_class) class;
+    return WORK_PULL;
+}
+
 const char *queue_name(enum queue queue)
 {
     static const char *const names[QUEUE_COUNT] = {

@@ -19,6 +19,7 @@ enum work_class {
 };
 
 const char *work_class_name(enum work_class class); /* "sql", "leased", "pull" */
+enum work_class work_class_of(struct str name);     /* one of these */
 
 /* What workers claim for itself, with a cursor of its own: classes, and lanes of whatever class. */
 enum queue { QUEUE_SQL, QUEUE_LEASED, QUEUE_LANE, QUEUE_COUNT };

@@ -34,6 +34,11 @@ static const struct option_help list_options[] = {
 static const struct option_help pause_options[] = {
     {"--why TEXT", "the reason, for those who find it paused"}, {NULL, NULL}};
 
+static const struct option_help blocked_options[] = {
+    {"--provider NAME", "only keys of this provider"},
+    {"--json", "as JSON, one object a line"},
+    {NULL, NULL}};
+
 static const struct option_help replay_options[] = {
     {"--dead", "every dead event that the other options leave"},
     {"--provider NAME", "with --dead: only of this provider"},
@@ -87,6 +92,9 @@ const struct command commands[] = {
     {"pause", "PROVIDER", "start nothing of a provider; accepting goes on", pause_options,
      ctl_pause},
     {"resume", "PROVIDER", "end a pause", NULL, ctl_resume},
+    {"blocked", "", "keys whose events wait for one that fails (order = strict)", blocked_options,
+     ctl_blocked},
+    {"skip", "ID WHY", "give up the event that a key waits for; the others go on", NULL, ctl_skip},
     {"replay", "ID...", "run done or dead events again", replay_options, ctl_replay},
     {"quarantine", "ACTION", "look at what was refused, and release it", quarantine_options,
      ctl_quarantine},

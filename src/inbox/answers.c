@@ -52,24 +52,35 @@ void answers_refuse(const struct committer_options *options, struct batch_row *r
         options->answer(options->argument, list);
 }
 
+static void tell_provider(const struct committer_options *options, struct str provider,
+                          const int64_t *run_at)
+{
+    for (int queue = 0; queue < QUEUE_COUNT; queue++)
+        if (run_at[queue] != INT64_MAX)
+            options->stored(options->argument, provider, (enum queue)queue, run_at[queue]);
+}
+
 /* Tells what was stored, once a provider and queue; the rows are sorted by provider. After a lost
  * connection a "duplicate" may be what that session committed; nobody knows from when. */
 static void tell_stored(const struct committer_options *options, const struct batch_row *rows,
                         size_t n, bool after_loss)
 {
-    bool told[QUEUE_COUNT] = {false};
+    int64_t run_at[QUEUE_COUNT + 1];
 
     for (size_t i = 0; i < n; i++) {
         const struct store_item *item = rows[i].item;
+        bool first = i == 0 || !str_equal(rows[i - 1].item->event.provider, item->event.provider);
+        bool last =
+            i + 1 == n || !str_equal(rows[i + 1].item->event.provider, item->event.provider);
         enum queue queue = event_queue(&item->event);
+        int64_t since = after_loss ? INT64_MIN : item->run_at;
 
-        if (i > 0 && !str_equal(rows[i - 1].item->event.provider, item->event.provider))
-            memset(told, 0, sizeof(told));
-        if (queue == QUEUE_COUNT || told[queue] || (item->result != STORE_STORED && !after_loss))
-            continue;
-        options->stored(options->argument, item->event.provider, queue,
-                        after_loss ? INT64_MIN : item->run_at);
-        told[queue] = true;
+        for (int q = 0; first && q <= QUEUE_COUNT; q++)
+            run_at[q] = INT64_MAX;
+        if ((after_loss || item->result == STORE_STORED) && since < run_at[queue])
+            run_at[queue] = since;
+        if (last)
+            tell_provider(options, item->event.provider, run_at);
     }
 }
 

@@ -19,14 +19,34 @@ int claim_send(struct db *db, struct db_args *args, struct str provider, struct 
     return db_send(db, db_query("claim_sql"), args, err);
 }
 
-static int64_t time_or_never(const struct db_result *rows, int row, int column)
+static const char *const aside_names[] = {
+    [ASIDE_NO] = NULL, [ASIDE_RETRY] = "retry", [ASIDE_DEFER] = "defer"};
+
+const char *aside_name(enum aside aside)
 {
-    return db_is_null(rows, row, column) ? CLAIM_NEVER : db_time(rows, row, column);
+    return aside_names[aside];
 }
 
-static double seconds_between(int64_t from, int64_t to)
+enum aside aside_of(struct str name)
 {
-    return from == CLAIM_NEVER || to < from ? 0 : (double)(to - from) / US;
+    for (int aside = ASIDE_RETRY; name.ptr && aside <= ASIDE_DEFER; aside++)
+        if (str_equal(name, str_from(aside_names[aside])))
+            return (enum aside)aside;
+    return ASIDE_NO;
+}
+
+void claim_read_deferral(struct claimed *event, const struct db_result *rows, int row,
+                         int since_column, int now_column)
+{
+    int64_t now = db_time(rows, row, now_column);
+
+    event->deferred_since = CLAIM_NEVER;
+    event->deferred_for_s = 0;
+    if (db_is_null(rows, row, since_column))
+        return;
+    event->deferred_since = db_time(rows, row, since_column);
+    if (now > event->deferred_since)
+        event->deferred_for_s = (double)(now - event->deferred_since) / US;
 }
 
 void claim_read(struct claim *claim, struct db_result *rows)
@@ -36,7 +56,6 @@ void claim_read(struct claim *claim, struct db_result *rows)
     claim->events = mem_alloc((claim->count + 1) * sizeof(*claim->events));
     for (size_t i = 0; i < claim->count; i++) {
         int row = (int)i;
-        int64_t deferred_since = time_or_never(rows, row, 6);
 
         claim->events[i] = (struct claimed){
             .id = db_int(rows, row, 0),
@@ -46,9 +65,8 @@ void claim_read(struct claim *claim, struct db_result *rows)
             .event_type = db_text(rows, row, 3),
             .run_at = db_time(rows, row, 4),
             .received_at = db_time(rows, row, 5),
-            .deferred_since = deferred_since,
-            .deferred_for_s = seconds_between(deferred_since, db_time(rows, row, 7)),
         };
+        claim_read_deferral(&claim->events[i], rows, row, 6, 7);
     }
 }
 
@@ -64,7 +82,6 @@ int claim_alone(struct db *db, struct db_args *args, struct str provider, enum w
                 bool *dead, struct err *err)
 {
     struct db_result *rows;
-    int64_t deferred_since;
 
     db_args_clear(args);
     db_args_text(args, provider);
@@ -79,7 +96,6 @@ int claim_alone(struct db *db, struct db_args *args, struct str provider, enum w
     claim->events = mem_alloc(sizeof(*claim->events));
     if (claim->count == 0)
         return 0;
-    deferred_since = time_or_never(rows, 0, 6);
     claim->events[0] = (struct claimed){
         .id = db_int(rows, 0, 0),
         .token = db_int(rows, 0, 1),
@@ -89,9 +105,8 @@ int claim_alone(struct db *db, struct db_args *args, struct str provider, enum w
         .class = class,
         .event_type = db_text(rows, 0, 4),
         .received_at = db_time(rows, 0, 5),
-        .deferred_since = deferred_since,
-        .deferred_for_s = seconds_between(deferred_since, db_time(rows, 0, 8)),
     };
+    claim_read_deferral(&claim->events[0], rows, 0, 6, 8);
     *dead = db_bool(rows, 0, 7);
     return 0;
 }

@@ -30,6 +30,16 @@ static inline int position_compare(struct position a, struct position b)
 
 #define CLAIM_NEVER INT64_MIN /* deferred_since of an event that was not deferred */
 
+/* Whether an event of a lane has stepped aside: the others of its key go past it. */
+enum aside {
+    ASIDE_NO,
+    ASIDE_RETRY, /* it failed, or was replayed */
+    ASIDE_DEFER, /* it waits for others of its key */
+};
+
+const char *aside_name(enum aside aside); /* NULL, "retry", "defer" */
+enum aside aside_of(struct str name);
+
 struct claimed {
     int64_t id;
     int64_t token;    /* of a committed claim; 0: claimed in this transaction only */
@@ -40,6 +50,8 @@ struct claimed {
     int64_t received_at, deferred_since;
     double deferred_for_s; /* since deferred_since, by the database's clock; 0 where not deferred */
     enum work_class class; /* of its row, if it is put back */
+    struct str lane;       /* ordering key; ptr NULL: no order; borrowed from `rows` */
+    enum aside aside;
     struct str event_type; /* ptr NULL: none; borrowed from `rows` */
 };
 
@@ -56,6 +68,9 @@ int claim_send(struct db *db, struct db_args *args, struct str provider, struct 
 /* Takes `rows`. */
 void claim_read(struct claim *claim, struct db_result *rows);
 void claim_release(struct claim *claim); /* may be zeroed */
+/* deferred_since and what comes of it, from those columns of a row. */
+void claim_read_deferral(struct claimed *event, const struct db_result *rows, int row,
+                         int since_column, int now_column);
 
 /* One event that must run alone: commits its attempt. Sets claim->count to 0 when nothing is due;
  * *dead when its attempts were used up and it is dead now (claim->events[0] says which one). */

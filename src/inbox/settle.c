@@ -82,6 +82,18 @@ static void put_class(struct db_args *args, struct failed f)
     db_args_element(args, str_from(work_class_name(f.event->class)));
 }
 
+static void put_lane(struct db_args *args, struct failed f)
+{
+    db_args_element(args, f.event->lane);
+}
+
+static void put_aside(struct db_args *args, struct failed f)
+{
+    const char *name = aside_name(f.verdict->aside);
+
+    db_args_element(args, name ? str_from(name) : STR_NONE);
+}
+
 static const struct {
     enum db_type type;
     void (*put)(struct db_args *args, struct failed failed);
@@ -99,6 +111,8 @@ static const struct {
     {DB_FLOAT8, put_took},
     {DB_TEXT, put_more},
     {DB_TEXT, put_class},
+    {DB_TEXT, put_lane},
+    {DB_TEXT, put_aside},
 };
 
 void verdict_release(struct verdict *verdict)
@@ -146,7 +160,7 @@ int settle_send_failed(struct db *db, struct db_args *args, struct str provider,
     for (size_t c = 0; c < ARRAY_LEN(columns); c++) {
         db_args_array_begin(args, columns[c].type);
         for (size_t i = 0; i < count; i++) {
-            if (verdicts[i].what == OUTCOME_DONE)
+            if (verdicts[i].what == OUTCOME_DONE || verdicts[i].stays)
                 continue;
             columns[c].put(args, (struct failed){&events[i], &verdicts[i]});
             any = true;

@@ -10,10 +10,12 @@ struct verdict {
     double delay_s; /* until the next attempt, where there is one */
     char *error;    /* NULL: none; owned: verdict_release() */
     char *more;     /* what else the server said, for the log of attempts; NULL: nothing; owned */
-    bool suspect;   /* runs alone from now on */
-    bool counts;    /* the attempt is burnt */
-    double took_s;  /* below 0: unknown */
-    bool missing;   /* there is no such handler, or no right to call it */
+    bool stays;     /* its row in `work` is there, and stays as it is: nothing is written */
+    enum aside aside;
+    bool suspect;  /* runs alone from now on */
+    bool counts;   /* the attempt is burnt */
+    double took_s; /* below 0: unknown */
+    bool missing;  /* there is no such handler, or no right to call it */
     char sqlstate[6];
 };
 

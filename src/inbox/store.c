@@ -1,7 +1,8 @@
 /* The statements of ingest. Without ordering keys a batch is a single statement, committed by its
  * end; with them the lanes come first, in one transaction and one pipeline: their row locks make
  * the ids of a key grow in the order of their commits. More rows than a statement reads well are
- * several statements of that transaction, with ids that were drawn before. */
+ * several statements of that transaction, with ids that were drawn before them, but never before
+ * the locks. */
 #include "inbox/store.h"
 
 #include <stdio.h>
@@ -80,8 +81,9 @@ static int lose_connection(struct store *store, struct err *err)
     return err_set(err, ERR_AGAIN, "lost the connection to the database on purpose");
 }
 
-/* What store_batch.sql says of each row. */
-static void read_results(const struct db_result *result, struct batch_row *rows)
+/* What store_batch.sql says of each row. A lane may be ready since longer than its new event. */
+static void read_results(const struct db_result *result, struct batch_row *rows,
+                         int64_t lanes_ready_at)
 {
     for (int i = 0; i < db_rows(result); i++) {
         struct store_item *item = rows[db_int(result, i, 0) - 1].item;
@@ -90,6 +92,8 @@ static void read_results(const struct db_result *result, struct batch_row *rows)
         item->result = stored ? STORE_STORED : STORE_DUPLICATE;
         item->id = stored ? db_int(result, i, 1) : 0;
         item->run_at = db_time(result, i, 2);
+        if (event_has_lane(&item->event) && lanes_ready_at < item->run_at)
+            item->run_at = lanes_ready_at;
         item->same = !db_is_null(result, i, 3) && db_bool(result, i, 3);
     }
 }
@@ -101,22 +105,39 @@ struct transaction {
     struct batch_row *rows;
     size_t n;
     bool lanes;
-    const int64_t *ids; /* NULL: drawn by the statement */
-    const char *end;    /* COMMIT or ROLLBACK */
+    bool begun;             /* BEGIN and the lanes were answered */
+    int64_t lanes_ready_at; /* of those that nobody runs, the earliest; INT64_MAX: there is none */
+    const int64_t *ids;     /* NULL: drawn by the statement */
+    const char *end;        /* COMMIT or ROLLBACK */
 };
 
-/* The rows of the statement that is the `answer`-th of the pipeline, as a place in the rows; n
- * where it is none of those that store. */
-static size_t first_row(const struct transaction *transaction, size_t answer)
+/* Answers before those to the statements that store. */
+static size_t answers_before(const struct transaction *transaction)
 {
-    size_t before = transaction->lanes ? 2 : 1; /* BEGIN, and the lanes */
-    size_t first = answer < before ? transaction->n : (answer - before) * STATEMENT_ROWS;
-
-    return first < transaction->n ? first : transaction->n;
+    if (transaction->begun)
+        return 0;
+    return transaction->lanes ? 2 : 1; /* BEGIN, and the lanes */
 }
 
-/* Reads the answers of the pipeline of run_transaction() up to the sync. */
-static int receive_answers(struct store *store, const struct transaction *transaction,
+static void read_answer(struct transaction *transaction, size_t answer,
+                        const struct db_result *result)
+{
+    size_t before = answers_before(transaction), first;
+
+    if (answer < before) {
+        if (answer == 1 && !db_is_null(result, 0, 0))
+            transaction->lanes_ready_at = db_time(result, 0, 0);
+        return;
+    }
+    first = (answer - before) * STATEMENT_ROWS;
+    if (first < transaction->n)
+        read_results(result, transaction->rows + first, transaction->lanes_ready_at);
+}
+
+/* Reads the answers of a section up to the sync; `read` takes them. */
+static int receive_answers(struct store *store, struct transaction *transaction,
+                           void (*read)(struct transaction *transaction, size_t answer,
+                                        const struct db_result *result),
                            struct err *err)
 {
     bool failed = false;
@@ -126,8 +147,7 @@ static int receive_answers(struct store *store, const struct transaction *transa
 
         switch (db_receive(store->db, &result, failed ? NULL : err)) {
         case DB_ROWS:
-            if (first_row(transaction, answer) < transaction->n)
-                read_results(result, transaction->rows + first_row(transaction, answer));
+            read(transaction, answer, result);
             db_result_free(result);
             break;
         case DB_FAILED:
@@ -144,6 +164,78 @@ static int receive_answers(struct store *store, const struct transaction *transa
     }
 }
 
+/* ---- ids ---- */
+
+static const char draw_ids[] =
+    "select nextval('inboxd.event_id_seq') from generate_series(1, $1::bigint)";
+
+/* Room for as many ids as there are rows, and the parameter that asks for them. */
+static void put_id_count(struct store *store, size_t n)
+{
+    if (store->ids_size < n) {
+        store->ids_size = n;
+        store->ids = mem_resize(store->ids, n * sizeof(*store->ids));
+    }
+    db_args_clear(store->args);
+    db_args_int8(store->args, (int64_t)n);
+}
+
+static void read_ids(int64_t *ids, const struct db_result *result)
+{
+    for (int i = 0; i < db_rows(result); i++)
+        ids[i] = db_int(result, i, 0);
+}
+
+/* Without lanes: when does not matter. */
+static int run_draw_ids(struct store *store, size_t n, struct err *err)
+{
+    struct db_result *result = NULL;
+
+    put_id_count(store, n);
+    if (db_run_text(store->db, draw_ids, store->args, &result, err) < 0)
+        return note_failure(store);
+    read_ids(store->ids, result);
+    db_result_free(result);
+    return 0;
+}
+
+static void read_begin(struct transaction *transaction, size_t answer,
+                       const struct db_result *result)
+{
+    if (answer == 1)
+        read_answer(transaction, answer, result);
+    else if (answer == 2)
+        read_ids((int64_t *)transaction->ids, result);
+}
+
+/* ---- transactions ---- */
+
+/* BEGIN, the lanes, and only then the ids, in a section of their own. */
+static int begin_with_ids(struct store *store, struct transaction *transaction, struct err *err)
+{
+    struct db *db = store->db;
+
+    put_id_count(store, transaction->n);
+    transaction->ids = store->ids;
+    if (db_send_text(db, "BEGIN", NULL, err) < 0 ||
+        db_send(db, store->lanes_query, store->lane_args, err) < 0 ||
+        db_send_text(db, draw_ids, store->args, err) < 0 || db_sync(db, err) < 0)
+        return note_failure(store);
+    if (receive_answers(store, transaction, read_begin, err) < 0)
+        return -1;
+    transaction->begun = true;
+    return 0;
+}
+
+static int send_begin(struct store *store, const struct transaction *transaction, struct err *err)
+{
+    if (transaction->begun)
+        return 0;
+    if (db_send_text(store->db, "BEGIN", NULL, err) < 0)
+        return -1;
+    return transaction->lanes ? db_send(store->db, store->lanes_query, store->lane_args, err) : 0;
+}
+
 static int send_rows(struct store *store, const struct transaction *transaction, struct err *err)
 {
     size_t left;
@@ -158,56 +250,33 @@ static int send_rows(struct store *store, const struct transaction *transaction,
     return 0;
 }
 
-static int send_transaction(struct store *store, const struct transaction *transaction,
-                            struct err *err)
+static int send_and_receive(struct store *store, struct transaction *transaction, struct err *err)
 {
+    bool many = transaction->n > STATEMENT_ROWS;
     struct db *db = store->db;
 
-    if (db_pipeline_begin(db, err) < 0 || db_send_text(db, "BEGIN", NULL, err) < 0)
+    if (db_pipeline_begin(db, err) < 0)
+        return note_failure(store);
+    if (many && transaction->lanes && begin_with_ids(store, transaction, err) < 0)
         return -1;
-    if (transaction->lanes && db_send(db, store->lanes_query, store->lane_args, err) < 0)
-        return -1;
-    if (send_rows(store, transaction, err) < 0 ||
+    if (send_begin(store, transaction, err) < 0 || send_rows(store, transaction, err) < 0 ||
         db_send_text(db, transaction->end, NULL, err) < 0 || db_sync(db, err) < 0)
-        return -1;
-    return 0;
+        return note_failure(store);
+    return receive_answers(store, transaction, read_answer, err);
 }
 
-/* One transaction in one round trip. */
-static int run_transaction(struct store *store, const struct transaction *transaction,
-                           struct err *err)
+/* One transaction, in one round trip or two. */
+static int run_transaction(struct store *store, struct transaction *transaction, struct err *err)
 {
     struct db *db = store->db;
+    int rc = send_and_receive(store, transaction, err);
 
-    if (send_transaction(store, transaction, err) < 0)
-        return note_failure(store);
-    if (receive_answers(store, transaction, err) == 0 && db_pipeline_end(db, err) == 0)
+    if (rc == 0 && db_pipeline_end(db, err) == 0)
         return 0;
     if (db_connected(db) && (db_pipeline_end(db, NULL) < 0 ||
                              (db_in_transaction(db) && db_exec(db, "ROLLBACK", NULL) < 0)))
         db_disconnect(db);
     return -1;
-}
-
-/* Draws as many ids as there are rows. */
-static int draw_ids(struct store *store, size_t n, struct err *err)
-{
-    struct db_result *result = NULL;
-
-    if (store->ids_size < n) {
-        store->ids_size = n;
-        store->ids = mem_resize(store->ids, n * sizeof(*store->ids));
-    }
-    db_args_clear(store->args);
-    db_args_int8(store->args, (int64_t)n);
-    if (db_run_text(store->db,
-                    "select nextval('inboxd.event_id_seq') from generate_series(1, $1::bigint)",
-                    store->args, &result, err) < 0)
-        return note_failure(store);
-    for (size_t i = 0; i < n; i++)
-        store->ids[i] = db_int(result, (int)i, 0);
-    db_result_free(result);
-    return 0;
 }
 
 /* Everything in one statement, which is its own transaction. */
@@ -218,7 +287,7 @@ static int run_statement(struct store *store, struct batch_row *rows, size_t n, 
     columns_put(&store->columns, store->args, rows, n, NULL);
     if (db_run(store->db, store->batch_query, store->args, &result, err) < 0)
         return note_failure(store);
-    read_results(result, rows);
+    read_results(result, rows, INT64_MAX);
     db_result_free(result);
     return 0;
 }
@@ -227,13 +296,14 @@ static int run_rows(struct store *store, struct batch_row *rows, size_t n, const
                     struct err *err)
 {
     bool few = n <= STATEMENT_ROWS;
-    struct transaction transaction = {.rows = rows, .n = n, .end = end};
+    struct transaction transaction = {
+        .rows = rows, .n = n, .end = end, .lanes_ready_at = INT64_MAX};
 
     columns_rank(&store->columns, rows, n);
     transaction.lanes = columns_put_lanes(&store->columns, store->lane_args, rows, n);
     if (few && !transaction.lanes && end == commit)
         return run_statement(store, rows, n, err);
-    if (!few && draw_ids(store, n, err) < 0)
+    if (!few && !transaction.lanes && run_draw_ids(store, n, err) < 0)
         return -1;
     transaction.ids = few ? NULL : store->ids;
     return run_transaction(store, &transaction, err);

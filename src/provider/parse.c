@@ -54,6 +54,7 @@ static enum refusal read_sources(const struct reading *reading,
         return REFUSAL_MISSING_EVENT_ID;
     event->type = optional_value(provider->event_type, &input);
     event->class = routes_find(&provider->routes, event->type)->class;
+    event->ordered = provider->config->order != ORDER_NONE && event->class == WORK_SQL;
     event->key = optional_value(provider->key, &input);
     event->has_time = event_time_read(optional_value(provider->event_time, &input), &event->time);
     return REFUSAL_NONE;
@@ -169,10 +170,7 @@ enum refusal provider_parse(struct provider *provider, const struct request *req
     reading.common = (struct event){.provider = provider->config->name,
                                     .headers = read_headers(provider, request, arena),
                                     .source_ip = request->source_ip,
-                                    .signature_verified = verified,
-                                    /* Until lanes are claimed: keys are kept, and run like all
-                                     * others. */
-                                    .ordered = false};
+                                    .signature_verified = verified};
     reading.attributes_in_headers = format_has_attributes_in_headers(&provider->format, request);
     refusal = read_events(&reading, json, splits);
     if (refusal == REFUSAL_NONE) {

@@ -35,7 +35,7 @@ void batch_job_log(struct pool *pool, struct source *source, const struct run *r
     }
 }
 
-static void log_lost(const struct run *run)
+void batch_job_log_lost(const struct run *run)
 {
     log_event(LOG_WARN, "lost the database session while handlers ran; their events run alone now",
               F_STR("provider", run->provider->config->name), F_NUM("events", run->claim.count),
@@ -78,8 +78,7 @@ static void report_commit(struct job *job, const struct run *run, int64_t took_u
         feed_expect(feed, next);
 }
 
-/* Without the lock: what could not commit as a whole. A single event is to blame for it. */
-static enum run_end blame_single(struct run *run, enum run_end end)
+enum run_end batch_job_blame(struct run *run, enum run_end end)
 {
     if (end != RUN_ROLLED_BACK || run->claim.count != 1)
         return end;
@@ -93,11 +92,11 @@ static void finish(struct member *member, struct job *job, struct run *run, enum
     struct feed *feed = job->feed;
     bool single = run->claim.count == 1, shut = false;
 
-    end = blame_single(run, end);
+    end = batch_job_blame(run, end);
     if (end == RUN_COMMITTED)
         batch_job_log(pool, job->source, run);
     else if (end == RUN_LOST && run->claim.count > 0)
-        log_lost(run);
+        batch_job_log_lost(run);
     pool_lock(pool);
     if (end != RUN_ROLLED_BACK || single)
         shut = worker_owes(member->worker, run, end);

@@ -10,4 +10,12 @@ void batch_job_log(struct pool *pool, struct source *source, const struct run *r
 
 void batch_job_do(struct member *member, struct job *job);
 
+/* ---- for lanes as well ---- */
+
+/* Without the lock: what could not commit as a whole. A single event is to blame for it. */
+enum run_end batch_job_blame(struct run *run, enum run_end end);
+/* What people want to know of a run that committed, and of one whose session was lost. */
+void batch_job_log(struct pool *pool, struct source *source, const struct run *run);
+void batch_job_log_lost(const struct run *run);
+
 #endif

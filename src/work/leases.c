@@ -30,9 +30,16 @@ struct leases {
     bool stopping;
 };
 
+struct lane_copy {
+    struct lane_return lanes;
+    int64_t lease_ms;
+};
+
 struct turn {
     struct lease *rows;
     size_t count;
+    struct lane_copy *lanes;
+    size_t lane_count;
 };
 
 /* Under the lock. When the next hold is due; INT64_MAX: none is. */
@@ -49,18 +56,22 @@ static int64_t next_turn(const struct leases *leases, int64_t now)
 /* Under the lock. What is due now or will be in a quarter of its lease. */
 static void take_turn(struct leases *leases, struct turn *turn, int64_t now)
 {
-    size_t size = 1;
+    size_t size = 1, holds = 1;
 
-    for (const struct lease_hold *hold = leases->holds; hold; hold = hold->next)
+    for (const struct lease_hold *hold = leases->holds; hold; hold = hold->next, holds++)
         size += hold->count;
-    *turn = (struct turn){mem_alloc(size * sizeof(*turn->rows)), 0};
+    *turn = (struct turn){.rows = mem_alloc(size * sizeof(*turn->rows)),
+                          .lanes = mem_alloc(holds * sizeof(*turn->lanes))};
     for (struct lease_hold *hold = leases->holds; hold; hold = hold->next) {
-        int64_t lease_us = hold->count > 0 ? hold->rows[0].lease_ms * 1000 : 0;
+        int64_t lease_us = hold->lease_ms * 1000;
 
         if (now >= hold->until_us || hold->renew_us > now + lease_us / 4)
             continue;
         memcpy(turn->rows + turn->count, hold->rows, hold->count * sizeof(*turn->rows));
         turn->count += hold->count;
+        if (hold->lanes)
+            turn->lanes[turn->lane_count++] =
+                (struct lane_copy){lane_return_copy(hold->provider, hold->lanes), hold->lease_ms};
         hold->renew_us = now + lease_us / 2;
     }
 }
@@ -74,7 +85,21 @@ static int renew(struct leases *leases, const struct turn *turn, struct err *err
         return -1;
     if (fault("work.renew"))
         return err_set(err, ERR_AGAIN, "fault work.renew");
+    for (size_t i = 0; i < turn->lane_count; i++)
+        if (lane_return_renew(leases->db, leases->args, &turn->lanes[i].lanes,
+                              (double)turn->lanes[i].lease_ms / 1000, err) < 0)
+            return -1;
+    if (turn->count == 0)
+        return 0;
     return lease_renew(leases->db, leases->args, turn->rows, turn->count, &renewed, err);
+}
+
+static void turn_release(struct turn *turn)
+{
+    for (size_t i = 0; i < turn->lane_count; i++)
+        lane_return_release(&turn->lanes[i].lanes);
+    free(turn->lanes);
+    free(turn->rows);
 }
 
 /* Under the lock: those of the turn that are still held are due again soon. */
@@ -93,8 +118,8 @@ static void do_turn(struct leases *leases, int64_t now)
 
     take_turn(leases, &turn, now);
     pthread_mutex_unlock(&leases->lock);
-    rc = turn.count > 0 ? renew(leases, &turn, &err) : 0;
-    free(turn.rows);
+    rc = turn.count + turn.lane_count > 0 ? renew(leases, &turn, &err) : 0;
+    turn_release(&turn);
     if (rc < 0 && log_may_repeat(&leases->logged_us, LOG_INTERVAL_US))
         log_event(LOG_WARN, "cannot renew leases, trying again", F_TEXT("why", err.text));
     pthread_mutex_lock(&leases->lock);
@@ -161,14 +186,12 @@ void leases_free(struct leases *leases)
     free(leases);
 }
 
-void leases_hold(struct leases *leases, struct lease_hold *hold, const struct claimed *events,
-                 size_t count, int64_t lease_ms, int64_t until_us)
+static void hold_begin(struct leases *leases, struct lease_hold *hold, int64_t lease_ms,
+                       int64_t until_us)
 {
     int64_t renew_us = clock_mono_us() + lease_ms * 1000 / 2;
 
-    for (size_t i = 0; i < count; i++)
-        hold->rows[i] = (struct lease){events[i].id, events[i].token, lease_ms};
-    hold->count = count;
+    hold->lease_ms = lease_ms;
     hold->renew_us = renew_us;
     hold->until_us = until_us;
     pthread_mutex_lock(&leases->lock);
@@ -177,6 +200,25 @@ void leases_hold(struct leases *leases, struct lease_hold *hold, const struct cl
     hold->next = leases->holds;
     leases->holds = hold;
     pthread_mutex_unlock(&leases->lock);
+}
+
+void leases_hold(struct leases *leases, struct lease_hold *hold, const struct claimed *events,
+                 size_t count, int64_t lease_ms, int64_t until_us)
+{
+    for (size_t i = 0; i < count; i++)
+        hold->rows[i] = (struct lease){events[i].id, events[i].token, lease_ms};
+    hold->count = count;
+    hold->lanes = NULL;
+    hold_begin(leases, hold, lease_ms, until_us);
+}
+
+void leases_hold_lanes(struct leases *leases, struct lease_hold *hold, struct str provider,
+                       const struct lanes *lanes, int64_t lease_ms, int64_t until_us)
+{
+    hold->count = 0;
+    hold->provider = provider;
+    hold->lanes = lanes;
+    hold_begin(leases, hold, lease_ms, until_us);
 }
 
 void leases_keep(struct leases *leases, struct lease_hold *hold, int64_t until_us)

@@ -4,6 +4,7 @@
 #ifndef WORK_LEASES_H
 #define WORK_LEASES_H
 
+#include "inbox/lane.h"
 #include "inbox/lease.h"
 
 struct leases;
@@ -16,6 +17,9 @@ void leases_free(struct leases *leases); /* joins; nothing is held any more; tak
 struct lease_hold {
     struct lease rows[CLAIM_MAX];
     size_t count;
+    const struct lanes *lanes; /* borrowed; NULL: none */
+    struct str provider;       /* theirs; borrowed */
+    int64_t lease_ms;
     int64_t renew_us; /* monotonic: when next */
     int64_t until_us; /* monotonic: not renewed after that */
     struct lease_hold *next;
@@ -25,6 +29,9 @@ struct lease_hold {
  * is past: leases_keep() moves that. */
 void leases_hold(struct leases *leases, struct lease_hold *hold, const struct claimed *events,
                  size_t count, int64_t lease_ms, int64_t until_us);
+/* Likewise of lanes; only their keys and their token are read. */
+void leases_hold_lanes(struct leases *leases, struct lease_hold *hold, struct str provider,
+                       const struct lanes *lanes, int64_t lease_ms, int64_t until_us);
 void leases_keep(struct leases *leases, struct lease_hold *hold, int64_t until_us);
 void leases_drop(struct leases *leases, struct lease_hold *hold);
 

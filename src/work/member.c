@@ -36,6 +36,10 @@ bool member_ready(struct member *member)
         member->shut->alone_due = true;
         member->shut = NULL;
     }
+    if (member->returns && !worker_is_in_debt(member->worker)) {
+        feed_lower(member->returns, (struct position){member->returns_at, 0});
+        member->returns = NULL;
+    }
     pool_unlock(pool);
     return ok;
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "work/batch_job.h"
+#include "work/lane_job.h"
 #include "work/leased_job.h"
 #include "work/look.h"
 
@@ -21,6 +22,22 @@ void pool_wait_until(pthread_cond_t *cond, struct pool *pool, int64_t mono_us)
 
 /* ---- threads ---- */
 
+static void do_work(struct member *member, struct job *job)
+{
+    switch (job->queue) {
+    case QUEUE_LEASED:
+        leased_job_do(member, job);
+        break;
+    case QUEUE_LANE:
+        lane_job_do(member, job);
+        break;
+    case QUEUE_SQL:
+    case QUEUE_COUNT:
+        batch_job_do(member, job);
+        break;
+    }
+}
+
 static void *thread_main(void *argument)
 {
     struct member *member = argument;
@@ -33,10 +50,8 @@ static void *thread_main(void *argument)
             break;
         if (job.kind == JOB_LOOK)
             look_do(member, &job);
-        else if (job.queue == QUEUE_LEASED)
-            leased_job_do(member, &job);
         else
-            batch_job_do(member, &job);
+            do_work(member, &job);
         plan_unref(job.plan);
     }
     if (worker_is_in_debt(member->worker))

@@ -19,11 +19,13 @@ struct member {
     struct pool *pool;
     struct worker *worker;
     pthread_t thread;
-    int number;          /* from 1 */
-    bool ended;          /* the thread is about to return */
-    int64_t pause_until; /* monotonic us */
-    int64_t pause_us;    /* the next pause */
-    struct feed *shut;   /* what this thread's debt keeps shut; NULL: nothing */
+    int number;           /* from 1 */
+    bool ended;           /* the thread is about to return */
+    int64_t pause_until;  /* monotonic us */
+    int64_t pause_us;     /* the next pause */
+    struct feed *returns; /* whose lanes this thread has to give back; NULL: none */
+    int64_t returns_at;   /* before they are ready then; us since 2000 */
+    struct feed *shut;    /* what this thread's debt keeps shut; NULL: nothing */
 };
 
 struct pool {

@@ -4,7 +4,8 @@
  * to, and the rest is sent again in sections that begin with one event and double.
  *
  * Whatever goes wrong with the transaction itself ends in a rollback that costs nothing: the claim
- * was a DELETE of it. */
+ * was a DELETE of it. With lanes the claim was a lease, and the DELETE comes with the outcomes
+ * (work/lane_run.h). */
 #include "work/run.h"
 
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "work/lane_run.h"
 #include "work/run_parts.h"
 
 static const char settle_settings[] = "select set_config('statement_timeout', '0', true)";
@@ -77,24 +79,27 @@ static int send_event(struct run *run, size_t n_event)
 /* ---- the end of the transaction ---- */
 
 struct ending {
-    bool settles_done, settles_failed;
+    bool settles_done, settles_failed, releases;
 };
 
 static int send_ending(struct run *run, struct ending *ending)
 {
     const struct claim *claim = &run->claim;
     struct str provider = run->provider->config->name;
-    int done, failed;
+    int done, failed, releases = 0;
 
-    if (db_send_text(run->db, settle_settings, NULL, &run->err) < 0)
+    if (db_send_text(run->db, settle_settings, NULL, &run->err) < 0 ||
+        (run->lanes && lane_run_send_settle(run) < 0))
         return -1;
     done = settle_send_done(run->db, run->args, provider, claim->events, run->verdicts,
                             claim->count, &run->err);
     failed = settle_send_failed(run->db, run->args, provider, run->worker, claim->events,
                                 run->verdicts, claim->count, &run->err);
-    if (done < 0 || failed < 0)
+    if (run->lanes)
+        releases = lane_run_send_next(run);
+    if (done < 0 || failed < 0 || releases < 0)
         return -1;
-    *ending = (struct ending){done > 0, failed > 0};
+    *ending = (struct ending){done > 0, failed > 0, releases > 0};
     if (fault("work.before_commit"))
         return err_set(&run->err, ERR_AGAIN, "fault work.before_commit");
     return db_send_text(run->db, "COMMIT", NULL, &run->err);
@@ -104,11 +109,18 @@ static int receive_ending(struct run *run, struct ending ending)
 {
     struct db_result *rows = NULL;
 
-    if (run_expect(run, NULL) < 0 || (ending.settles_done && run_expect(run, NULL) < 0) ||
+    if (run_expect(run, NULL) < 0 || (run->lanes && run_expect(run, NULL) < 0) ||
+        (ending.settles_done && run_expect(run, NULL) < 0) ||
         (ending.settles_failed && run_expect(run, &rows) < 0))
         return run_fail(run, false);
     if (rows)
         run->next_run_at = settle_next_run_at(rows);
+    db_result_free(rows);
+    rows = NULL;
+    if (ending.releases && run_expect(run, &rows) < 0)
+        return run_fail(run, false);
+    if (rows)
+        lane_run_read_next(run, rows);
     db_result_free(rows);
     return run_expect(run, NULL) < 0 ? run_fail(run, false) : 0; /* COMMIT */
 }
@@ -121,6 +133,9 @@ static const char *const undo_event[] = {"ROLLBACK TO SAVEPOINT e", "RELEASE SAV
 
 static int send_section(struct run *run, size_t count, bool last, struct ending *ending)
 {
+    if (run->opens &&
+        (db_send_text(run->db, "BEGIN", NULL, &run->err) < 0 || run_send_handler_settings(run) < 0))
+        return -1;
     if (run->savepoint_failed && send_texts(run, undo_event, ARRAY_LEN(undo_event)) < 0)
         return -1;
     for (size_t i = run->next; i < run->next + count; i++) {
@@ -152,6 +167,8 @@ static enum section event_failed(struct run *run, size_t i)
         verdict_of_failure(run->provider->config, &run->claim.events[i], &failure, run_random(),
                            verdict);
         run->conflicts += verdict->what == OUTCOME_AGAIN;
+        if (run->lanes)
+            lane_run_failed(run, i);
         run->next = i + 1;
     }
     run_drain(run);
@@ -180,13 +197,16 @@ static enum section receive_events(struct run *run, size_t count)
 
 static enum section run_section(struct run *run, size_t count, bool last)
 {
-    struct ending ending = {false, false};
+    struct ending ending = {0};
     enum section section;
 
     run->section_us = clock_mono_us();
     run->section_size = count;
     if (send_section(run, count, last, &ending) < 0)
         return run_fail(run, true);
+    if (run->opens && (run_expect(run, NULL) < 0 || run_expect(run, NULL) < 0))
+        return run_fail(run, false);
+    run->opens = false;
     if (run->savepoint_failed && (run_expect(run, NULL) < 0 || run_expect(run, NULL) < 0))
         return run_fail(run, false);
     run->savepoint_failed = false;
@@ -200,13 +220,20 @@ static enum section run_section(struct run *run, size_t count, bool last)
     return last ? SECTION_COMMITTED : SECTION_RAN;
 }
 
+void run_leave(struct run *run, size_t i)
+{
+    verdict_release(&run->verdicts[i]);
+    verdict_untouched(&run->verdicts[i]);
+    run->verdicts[i].stays = run->lanes != NULL && !run->claim.events[i].counted;
+}
+
 /* When events fail slowly, those that have not begun are not kept waiting in this transaction. */
 static void put_rest_back(struct run *run)
 {
     if (clock_mono_us() - run->started_us < run->patience_ms * 1000)
         return;
     for (; run->next < run->claim.count; run->next++)
-        verdict_untouched(&run->verdicts[run->next]);
+        run_leave(run, run->next);
 }
 
 enum run_end run_finish(struct run *run)
@@ -216,6 +243,10 @@ enum run_end run_finish(struct run *run)
 
     db_set_timeout(run->db, run_timeout_ms(run) + SERVER_GRACE_MS);
     run->started_us = clock_mono_us();
+    if (run->opens && db_pipeline_begin(run->db, &run->err) < 0) {
+        (void)run_fail(run, true);
+        return run_failed(run);
+    }
     for (;;) {
         size_t left = run->claim.count - run->next;
         size_t count = size < left ? size : left;
@@ -246,6 +277,8 @@ int run_blame(struct run *run)
     struct db_result *rows = NULL;
     struct claimed event = run->claim.events[0];
 
+    if (run->lanes)
+        return lane_run_blame(run);
     if (run_take_alone(run) < 0)
         return -1;
     if (run->claim.count == 0)
@@ -273,6 +306,9 @@ void run_release(struct run *run)
         verdict_release(&run->verdicts[i]);
     free(run->verdicts);
     verdict_release(&run->blame);
-    claim_release(&run->claim);
+    if (run->lanes)
+        run->claim = (struct claim){0}; /* a part of theirs */
+    else
+        claim_release(&run->claim);
     run->verdicts = NULL;
 }

@@ -17,9 +17,12 @@ enum run_end {
     RUN_ROLLED_BACK, /* the transaction failed, none of its events is to blame: one by one now */
     RUN_UNAVAILABLE, /* the server cannot serve now; nothing happened */
     RUN_INTERRUPTED, /* a shutdown; nothing happened */
+    RUN_TAKEN_OVER,  /* the lease ran out meanwhile: others have the events; nothing happened */
     RUN_LOST,        /* the connection is gone, and what ran may be the cause. Nothing happened,
                         unless the commit was under way: then nobody knows */
 };
+
+struct lane_run;
 
 struct run {
     struct db *db;
@@ -28,6 +31,7 @@ struct run {
     struct str worker;              /* for people */
     const atomic_bool *interrupted; /* set before db_interrupt() */
     bool deferrable;                /* the database has deferrable constraints */
+    struct lane_run *lanes;         /* work/lane_run.h; NULL: the events have no lanes */
     int64_t patience_ms;            /* events that have not begun after so long are put back when
                                        another one fails */
 
@@ -43,6 +47,7 @@ struct run {
     struct err err;
 
     /* run.c's own. */
+    bool opens;                     /* the transaction begins with the next section */
     size_t next;                    /* events before it have run */
     int statements[CLAIM_MAX + 1];  /* queued for each event */
     bool savepoint_failed;          /* the one of the last event is to be rolled back to */
@@ -59,7 +64,8 @@ int run_claim_batch(struct run *run, struct position after, int limit) MUST_CHEC
  * nothing was due, or *dead is set and the one that was due had no attempts left. */
 int run_claim_alone(struct run *run, bool *dead) MUST_CHECK;
 
-/* Runs, settles, commits. */
+/* Runs, settles, commits. With `opens`, which lane_run_open() sets, in a transaction that it begins
+ * itself. */
 enum run_end run_finish(struct run *run);
 
 /* How a claim ended that failed. */

@@ -23,6 +23,8 @@ void run_abandon(struct run *run);
 int run_fail(struct run *run, bool drained);
 
 int run_send_handler_settings(struct run *run);
+/* The event's row stays as it is: it has not run, or nothing of it counts. */
+void run_leave(struct run *run, size_t i);
 /* After the rows of a claim were read. */
 int run_claimed(struct run *run);
 /* Begins the second transaction of an event that runs alone. No events: somebody else has it. */

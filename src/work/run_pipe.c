@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "inbox/lane.h"
 #include "work/run_parts.h"
 #include "work/verdict.h"
 
@@ -87,6 +88,8 @@ enum run_end run_failed(struct run *run)
 {
     if (atomic_load(run->interrupted))
         return RUN_INTERRUPTED;
+    if (strcmp(run->sqlstate, LANE_LOST) == 0)
+        return RUN_TAKEN_OVER;
     switch (run->fault) {
     case DB_FAULT_LOST:
         return RUN_LOST;

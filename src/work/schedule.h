@@ -19,7 +19,7 @@ struct source {
 /* Queues that somebody here claims from. */
 static inline bool queue_is_claimed(enum queue queue)
 {
-    return queue == QUEUE_SQL || queue == QUEUE_LEASED;
+    return queue < QUEUE_COUNT;
 }
 
 struct schedule {

@@ -3,7 +3,7 @@
 
     tests/bench/work.py [--pairs 5] [--events 40000] [--json FILE] [--build release] [SCENARIO...]
 
-Scenarios: noop inserts snapshot finished (default: all). The machine is shared and noisy, so the figure that counts is a
+Scenarios: noop inserts snapshot finished hot lanes_snapshot (default: all). The machine is shared and noisy, so the figure that counts is a
 ratio inside one interleaved run (A B A B ...), as medians. B is the loop that most teams would write, on article.sql's
 table with the same number of threads and the same batch: claim a batch, mark it, commit; then an UPDATE and a commit for
 each event. It calls no handler at all.
@@ -45,7 +45,7 @@ grant all on all tables in schema bench to public;
 """
 
 EMPTY = """
-truncate inboxd.ledger, inboxd.event_store, inboxd.work, inboxd.counters, inboxd.outcome, inboxd.attempt_log,
+truncate inboxd.ledger, inboxd.event_store, inboxd.work, inboxd.lane, inboxd.counters, inboxd.outcome, inboxd.attempt_log,
     bench.processed, bench.payment, public.article_inbox;
 """
 
@@ -60,6 +60,12 @@ select l.id, l.provider, l.event_id, l.received_at, '{{"content-type": "applicat
 insert into inboxd.work (id, provider, class, received_at, run_at)
 select id, provider, 'sql', received_at, clock_timestamp() from inboxd.ledger where event_id like 'evt%' order by id;
 insert into inboxd.counters (provider, minute, stored) values ('p', date_trunc('minute', now()), {n});
+"""
+
+# Half of the events have one key, each of the others has its own.
+KEYS = """
+update inboxd.work set lane = case when id % 2 = 0 then 'hot' else id::text end;
+insert into inboxd.lane (provider, key) select distinct provider, lane from inboxd.work order by 1, 2;
 """
 
 FILL_ARTICLE = """
@@ -83,7 +89,7 @@ class Bench:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="inboxd-bench-"))
         self.program = str(ROOT / "build" / options.build / "bin" / "bench_work_bench")
 
-    def fill(self, events, article=0, keep_finished=False):
+    def fill(self, events, article=0, keep_finished=False, keys=False):
         if not keep_finished:
             self.pg.execute(EMPTY)
         else:
@@ -92,9 +98,11 @@ class Bench:
             self.pg.execute("delete from inboxd.ledger where event_id like 'evt%'")
         if events:
             self.pg.execute(FILL.format(n=events))
+        if keys:
+            self.pg.execute(KEYS)
         if article:
             self.pg.execute(FILL_ARTICLE.format(n=article))
-        for table in ("inboxd.work", "inboxd.event_store", "inboxd.ledger", "inboxd.outcome", "public.article_inbox"):
+        for table in ("inboxd.work", "inboxd.lane", "inboxd.event_store", "inboxd.ledger", "inboxd.outcome", "public.article_inbox"):
             self.pg.execute(f"vacuum analyze {table}")
         self.pg.execute("checkpoint")
 
@@ -189,7 +197,51 @@ def finished(bench):
     }
 
 
-SCENARIOS = {f.__name__: f for f in (noop, inserts, snapshot, finished)}
+def hot(bench):
+    """One key holds half of the backlog, against the same events without keys."""
+    keyed, free, cpu = [], [], []
+    events = bench.options.events
+    for _ in range(bench.options.pairs):
+        bench.fill(events, keys=True)
+        result = bench.pool("inserts")
+        keyed.append(result["per_s"])
+        cpu.append(result["cpu_us"])
+        assert bench.pg.value("select count(*) from inboxd.lane") == 0
+        bench.fill(events)
+        free.append(bench.pool("inserts")["per_s"])
+    return {
+        "events/s, half of them of one key": statistics.median(keyed),
+        "events/s without keys": statistics.median(free),
+        "ratio, median of pairs": round(statistics.median(a / b for a, b in zip(keyed, free)), 2),
+        "daemon us an event": statistics.median(cpu),
+    }
+
+
+def lanes_snapshot(bench):
+    """The same beside a snapshot that is held open for the whole run, against none."""
+    held, free, flat = [], [], []
+    events = bench.options.events * 4
+    for _ in range(max(1, bench.options.pairs // 2)):
+        bench.fill(events, keys=True)
+        free.append(bench.pool("noop")["per_s"])
+        bench.fill(events, keys=True)
+        session = bench.pg.session()
+        session.do("set transaction isolation level repeatable read")
+        session.do("select count(*) from inboxd.work")
+        result = bench.pool("noop")
+        session.close()
+        held.append(result["per_s"])
+        flat.append(result["sixths_s"][0] / result["sixths_s"][-1])
+    return {
+        "events/s with the snapshot": statistics.median(held),
+        "events/s without": statistics.median(free),
+        "ratio, median of pairs": round(statistics.median(a / b for a, b in zip(held, free)), 2),
+        "rate of the last sixth against the first": round(statistics.median(flat), 2),
+        "events a run": events,
+    }
+
+
+SCENARIOS = {f.__name__: f for f in (noop, inserts, snapshot, finished, hot, lanes_snapshot)}
 
 
 def main():

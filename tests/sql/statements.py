@@ -90,7 +90,7 @@ def settle_failed(where, rows, what, provider="h", delay=0.0, error="it failed",
     args = (
         [r["id"] for r in rows], [what] * n, [r["attempt"] + counts for r in rows], [r["attempt_base"] for r in rows],
         [delay] * n, [error] * n, [suspect] * n, [r["event_type"] for r in rows], [r["received_at"] for r in rows],
-        [r["deferred_since"] for r in rows], [0.25] * n, [None] * n, [work_class] * n,
+        [r["deferred_since"] for r in rows], [0.25] * n, [None] * n, [work_class] * n, [None] * n, [None] * n,
     )  # fmt: skip
     return run(where, "settle_failed", provider, "test", *args)[0][0]
 

@@ -45,6 +45,13 @@ def test_the_daemon_role_may_run_every_statement(pg):
     statements.run(session, "count", ["h"], [1], [2])
     statements.run(session, "refusal", ["h"], ["body too large"], [2], [20], [10], [30])
     statements.run(session, "store_lanes", ["h"], ["k"])
+    statements.run(session, "lane_claim", "h", "-infinity", 0, 50, 15.0)
+    statements.run(session, "lane_take", "h", 15.0, 50, 3, 1.0, True, "w")
+    token = session.do("select token from lane")[0][0]
+    statements.run(session, "lane_renew", "h", ["k"], token, 15.0)
+    statements.run(session, "lane_settle", "h", ["k"], token, [], [])
+    statements.run(session, "lane_next", "h", ["k"], [0])
+    statements.run(session, "lane_release", "h", ["k"], token, [0], [])
     statements.run(session, "suspect_mark", [1])
     statements.run(session, "suspect_claim", "h", 3, 1.0, "w", "sql")
     statements.run(session, "lease_claim", "h", "-infinity", 0, 50, 60.0)

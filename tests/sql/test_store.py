@@ -167,7 +167,7 @@ def test_lanes_are_upserted_and_lock_their_key(pg):
     first.commit()
     assert pg.rows("select provider, key from lane order by 1, 2") == [("h", "k1"), ("h", "k2")]
     assert pg.value("select lane from work") == "k1"
-    assert run(pg, "store_lanes", ["h"], ["k1"]) == []
+    assert run(pg, "store_lanes", ["h"], ["k1"]) == [(pg.value("select ready_at from lane where provider = 'h' and key = 'k1'"),)]
 
 
 def test_counts_of_the_daemon_alone(pg):
