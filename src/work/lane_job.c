@@ -107,7 +107,7 @@ static void run_claim(struct member *member, struct job *job, struct run *run)
     if (run->lanes->lanes.count == 0)
         return;
     leases_hold_lanes(pool->leases, &hold, job->provider->config->name, &run->lanes->lanes,
-                      job->provider->config->lease_ms, clock_mono_us());
+                      job->provider->config->lease_ms, lane_run_until(run));
     while (lane_run_open(run)) {
         leases_keep(pool->leases, &hold, lane_run_until(run));
         if (!run_next(member, job, run))

@@ -224,6 +224,8 @@ void leases_hold_lanes(struct leases *leases, struct lease_hold *hold, struct st
 void leases_keep(struct leases *leases, struct lease_hold *hold, int64_t until_us)
 {
     pthread_mutex_lock(&leases->lock);
+    if (clock_mono_us() >= hold->until_us) /* nobody waits for it any more */
+        pthread_cond_signal(&leases->wake);
     hold->until_us = until_us;
     pthread_mutex_unlock(&leases->lock);
 }
