@@ -86,6 +86,7 @@ const struct command commands[] = {
     {"migrate", "", "bring the database's schema up to date", migrate_options, ctl_migrate},
     {"presets", "[show NAME]", "list the providers that are known by name, or print one's file",
      NULL, ctl_presets},
+    {"route", "PROVIDER [TYPE]", "say what would run for an event of this type", NULL, ctl_route},
     {"status", "", "what waits, runs and died, per provider", status_options, ctl_status},
     {"list", "", "list events", list_options, ctl_list},
     {"show", "ID", "everything about one event", show_options, ctl_show},

@@ -1,7 +1,7 @@
 /* The functions behind the table of commands (command.h). Each lives in the file of its subject:
  * ctl_check.c, ctl_migrate.c, ctl_presets.c, ctl_status.c, ctl_events.c (list, show), ctl_pause.c
- * (pause, resume), ctl_blocked.c (blocked, skip), ctl_replay.c, ctl_verify.c, ctl_quarantine.c,
- * ctl_send.c. */
+ * (pause, resume), ctl_blocked.c (blocked, skip), ctl_replay.c, ctl_route.c, ctl_verify.c,
+ * ctl_quarantine.c, ctl_send.c. */
 #ifndef CTL_COMMANDS_H
 #define CTL_COMMANDS_H
 
@@ -13,6 +13,7 @@ int ctl_presets(const struct context *context, int argc, char **argv);
 int ctl_status(const struct context *context, int argc, char **argv);
 int ctl_list(const struct context *context, int argc, char **argv);
 int ctl_show(const struct context *context, int argc, char **argv);
+int ctl_route(const struct context *context, int argc, char **argv);
 int ctl_pause(const struct context *context, int argc, char **argv);
 int ctl_blocked(const struct context *context, int argc, char **argv);
 int ctl_skip(const struct context *context, int argc, char **argv);

@@ -39,6 +39,11 @@ struct config *session_config(const struct context *context)
     return read_with(context, config_read);
 }
 
+struct config *session_config_without_secrets(const struct context *context)
+{
+    return read_with(context, config_read_without_secrets);
+}
+
 /* The connection string: of --database, or of the configuration. NULL after its mistakes were
  * printed; to be freed. */
 static char *find_conninfo(const struct context *context)
@@ -49,7 +54,7 @@ static char *find_conninfo(const struct context *context)
     if (context->database)
         return mem_copy(str_from(context->database));
     /* Who operates the database need not be allowed to read the secrets. */
-    config = read_with(context, config_read_without_secrets);
+    config = session_config_without_secrets(context);
     conninfo = config ? mem_copy(config->database) : NULL;
     config_unref(config);
     return conninfo;

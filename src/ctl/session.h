@@ -11,6 +11,8 @@ void session_print_mistakes(const struct mistakes *mistakes, bool warnings);
 
 /* NULL after the mistakes were printed to standard error. To be given back with config_unref(). */
 struct config *session_config(const struct context *context);
+/* The same for whoever may not be allowed to read the secrets: every secret_count is 0. */
+struct config *session_config_without_secrets(const struct context *context);
 
 /* A connection whose schema this program knows (`any_schema`: whatever it is); NULL after the
  * reason was printed, with the exit code in *code. To be freed with db_free(). */
