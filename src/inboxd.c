@@ -20,6 +20,7 @@
 #include "config/config.h"
 #include "config/keys.h"
 #include "db/migrate.h"
+#include "db/pooler.h"
 #include "http/server.h"
 #include "inbox/keeper.h"
 #include "inbox/vault.h"
@@ -86,7 +87,7 @@ static int check_database(const char *conninfo, struct err *err)
     int rc = -1;
 
     db_set_timeout(db, 5000);
-    if (db_connect(db, err) == 0 && migrate_check(db, err) == 0)
+    if (pooler_check(conninfo, err) == 0 && db_connect(db, err) == 0 && migrate_check(db, err) == 0)
         rc = 0;
     db_free(db);
     return rc;

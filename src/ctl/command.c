@@ -40,11 +40,18 @@ static const struct option_help blocked_options[] = {
     {NULL, NULL}};
 
 static const struct option_help replay_options[] = {
-    {"--dead", "every dead event that the other options leave"},
-    {"--provider NAME", "with --dead: only of this provider"},
-    {"--since DURATION", "with --dead: only those that died in this time"},
-    {"--error TEXT", "with --dead: only those whose last error contains this text"},
-    {"--dry-run", "with --dead: only say how many"},
+    {"--provider NAME", "not by id, but all that fit: only of this provider"},
+    {"--type TYPE", "only of this type; a trailing * stands for any rest"},
+    {"--status WORD", "dead (the default, also --dead), done or finished (either)"},
+    {"--since TIME", "only those that ended since; 90m is so long ago, else a timestamp"},
+    {"--until TIME", "only those that ended before"},
+    {"--received-since TIME", "only those received since; --received-until TIME: before"},
+    {"--error TEXT", "only those whose last error contains this text"},
+    {"--error-regex REGEX", "only those whose last error matches"},
+    {"--limit N", "at most so many, the oldest first"},
+    {"--rate N/s", "no more than so many a second"},
+    {"--why TEXT", "the reason, for the record"},
+    {"--dry-run", "only say how many, and show the first"},
     {NULL, NULL}};
 
 static const struct option_help quarantine_options[] = {
@@ -96,7 +103,7 @@ const struct command commands[] = {
     {"blocked", "", "keys whose events wait for one that fails (order = strict)", blocked_options,
      ctl_blocked},
     {"skip", "ID WHY", "give up the event that a key waits for; the others go on", NULL, ctl_skip},
-    {"replay", "ID...", "run done or dead events again", replay_options, ctl_replay},
+    {"replay", "[ID...]", "run done or dead events again", replay_options, ctl_replay},
     {"quarantine", "ACTION", "look at what was refused, and release it", quarantine_options,
      ctl_quarantine},
     {"secrets", "[WHAT]", "what providers have handed over: list, show, accept, reject",

@@ -1,16 +1,12 @@
-/* inboxctl replay: one by one by id, or all dead events that some options leave. The database's
- * functions do it and record who. */
+/* inboxctl replay: one by one by id, or whatever fits some options. The database's functions do it
+ * and record who. */
 #include <stdio.h>
+#include <string.h>
 
 #include "ctl/commands.h"
 #include "ctl/options.h"
+#include "ctl/replay.h"
 #include "ctl/session.h"
-
-struct replay_filter {
-    const char *provider, *error;
-    int64_t since_ms;
-    bool dead, dry_run;
-};
 
 static int replay_ids(struct db *db, char **ids, int count, FILE *out)
 {
@@ -34,65 +30,80 @@ static int replay_ids(struct db *db, char **ids, int count, FILE *out)
     return code;
 }
 
-static int replay_dead(struct db *db, const struct replay_filter *filter, FILE *out)
+/* "500/s", or the number alone. */
+static int read_rate(const char *text, int64_t *rate)
 {
-    static const char count_sql[] = "select count(*) from inboxd.dead_letters"
-                                    " where provider = $1 and ($2::bigint is null or died_at > "
-                                    "now() - $2 * interval '1 millisecond')"
-                                    "   and ($3::text is null or strpos(last_error, $3) > 0)";
-    static const char replay_sql[] =
-        "select inboxd.replay_dead($1, now() - $2::bigint * interval '1 millisecond',"
-        " '%' || replace(replace(replace($3::text, '\\', '\\\\'), '%', '\\%'), '_', '\\_') || '%')";
-    struct db_args *args = db_args_new();
-    struct db_result *rows = NULL;
-    struct err err = {0};
-    int code = EXIT_DONE;
+    char number[20];
+    size_t digits = strspn(text, "0123456789");
 
-    db_args_text(args, str_from(filter->provider));
-    if (filter->since_ms >= 0)
-        db_args_int8(args, filter->since_ms);
-    else
-        db_args_null(args, DB_INT8);
-    db_args_text(args, str_from(filter->error));
-    if (db_run_text(db, filter->dry_run ? count_sql : replay_sql, args, &rows, &err) < 0)
-        code = session_failed("replay", db, &err);
-    else
-        fprintf(out, "%lld dead event%s %s\n", (long long)db_int(rows, 0, 0),
-                db_int(rows, 0, 0) == 1 ? "" : "s",
-                filter->dry_run ? "would be replayed" : "replayed");
-    db_result_free(rows);
-    db_args_free(args);
-    return code;
+    if (digits == 0 || digits >= sizeof(number) ||
+        (text[digits] != '\0' && strcmp(text + digits, "/s") != 0))
+        return -1;
+    memcpy(number, text, digits);
+    number[digits] = '\0';
+    return options_number(number, rate) == 0 && *rate > 0 && *rate <= 1000000 ? 0 : -1;
+}
+
+/* 0, or the exit code of a wrong command line. */
+static int check_words(const struct replay_where *where, bool dead, bool by_predicate, int words,
+                       char **argv)
+{
+    int64_t id;
+
+    if (words > 0 && by_predicate)
+        return command_usage("replay", "takes ids, or options that say which; not both");
+    if (words == 0 && !by_predicate)
+        return command_usage("replay", "wants the ids of events, or at least one of --provider "
+                                       "--type --since --until --received-since "
+                                       "--received-until --error --error-regex, so that nobody "
+                                       "replays everything by mistake");
+    if (dead && where->status && strcmp(where->status, "dead") != 0)
+        return command_usage("replay", "--dead and --status %s do not go together", where->status);
+    for (int i = 0; i < words; i++)
+        if (options_number(argv[1 + i], &id) < 0)
+            return command_usage("replay", "an id is a whole number, not \"%s\"", argv[1 + i]);
+    return 0;
 }
 
 int ctl_replay(const struct context *context, int argc, char **argv)
 {
-    struct replay_filter filter = {.since_ms = -1};
-    const struct option_spec specs[] = {{"dead", OPTION_FLAG, {.flag = &filter.dead}},
-                                        {"provider", OPTION_TEXT, {.text = &filter.provider}},
-                                        {"since", OPTION_DURATION, {.number = &filter.since_ms}},
-                                        {"error", OPTION_TEXT, {.text = &filter.error}},
-                                        {"dry-run", OPTION_FLAG, {.flag = &filter.dry_run}},
-                                        {0}};
+    struct replay_where where = {.limit = -1};
+    const char *rate = NULL;
+    bool dead = false, by_predicate;
+    const struct option_spec specs[] = {
+        {"dead", OPTION_FLAG, {.flag = &dead}},
+        {"provider", OPTION_TEXT, {.text = &where.provider}},
+        {"type", OPTION_TEXT, {.text = &where.type}},
+        {"status", OPTION_TEXT, {.text = &where.status}},
+        {"since", OPTION_TEXT, {.text = &where.since}},
+        {"until", OPTION_TEXT, {.text = &where.until}},
+        {"received-since", OPTION_TEXT, {.text = &where.received_since}},
+        {"received-until", OPTION_TEXT, {.text = &where.received_until}},
+        {"error", OPTION_TEXT, {.text = &where.error}},
+        {"error-regex", OPTION_TEXT, {.text = &where.error_regex}},
+        {"limit", OPTION_COUNT, {.number = &where.limit}},
+        {"rate", OPTION_TEXT, {.text = &rate}},
+        {"why", OPTION_TEXT, {.text = &where.why}},
+        {"dry-run", OPTION_FLAG, {.flag = &where.dry_run}},
+        {0}};
     struct db *db;
-    int64_t id;
     int words, code;
 
     if (options_parse("replay", specs, argc, argv, &words) < 0)
         return EXIT_USAGE;
-    if (filter.dead ? words > 0 : words == 0)
-        return command_usage("replay", "wants the ids of events, or --dead --provider NAME");
-    if (filter.dead && !filter.provider)
-        return command_usage(
-            "replay", "--dead wants --provider NAME, so that nobody replays everything by mistake");
-    for (int i = 0; i < words; i++)
-        if (options_number(argv[1 + i], &id) < 0)
-            return command_usage("replay", "an id is a whole number, not \"%s\"", argv[1 + i]);
+    by_predicate = where.provider || where.type || where.since || where.until ||
+                   where.received_since || where.received_until || where.error || where.error_regex;
+    code = check_words(&where, dead, by_predicate, words, argv);
+    if (code)
+        return code;
+    if (rate && read_rate(rate, &where.rate) < 0)
+        return command_usage("replay", "--rate wants events a second, such as 50/s, not \"%s\"",
+                             rate);
     db = session_connect(context, false, &code);
     if (!db)
         return code;
-    code = filter.dead ? replay_dead(db, &filter, context->out)
-                       : replay_ids(db, argv + 1, words, context->out);
+    code = by_predicate ? replay_where(db, &where, context)
+                        : replay_ids(db, argv + 1, words, context->out);
     db_free(db);
     return code;
 }

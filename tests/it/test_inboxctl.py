@@ -35,8 +35,8 @@ def test_help_lists_every_command_and_each_has_its_own(inboxctl):
         (["list", "--limit", "-3"], 'a whole number, not "-3"'),
         (["show"], "wants the id of one event"),
         (["show", "evt_1"], "a whole number"),
-        (["replay"], "wants the ids of events, or --dead"),
-        (["replay", "--dead"], "wants --provider NAME"),
+        (["replay"], "wants the ids of events, or at least one of --provider"),
+        (["replay", "--dead"], "at least one of --provider"),
         (["replay", "7x"], 'an id is a whole number, not "7x"'),
         (["send"], "wants the name of one provider"),
         (["migrate", "--wait"], "--wait wants a value"),
@@ -135,9 +135,9 @@ def test_replay_by_id_and_of_all_dead(pg, inboxd, build):
     first = pg.value("select id from webhook_inbox where event_id = 'a'")
     operate("replay", str(first))
     pg.wait_until("select status from webhook_inbox where id = %s", first, equals=DONE)
-    assert "0 dead events would be" in operate("replay", "--dead", "--provider", "n", "--error", "%", "--dry-run").stdout
-    assert "1 dead event would be" in operate("replay", "--dead", "--provider", "n", "--dry-run").stdout
-    assert "1 dead event replayed" in operate("replay", "--dead", "--provider", "n").stdout
+    assert "0 events would be" in operate("replay", "--dead", "--provider", "n", "--error", "%", "--dry-run").stdout
+    assert "1 event would be" in operate("replay", "--dead", "--provider", "n", "--dry-run").stdout
+    assert "1 event replayed" in operate("replay", "--dead", "--provider", "n").stdout
     settled(pg, 2)
     assert pg.column("select event_id from t.effect order by event_id") == ["a", "b"]
     assert pg.value("select count(*) from audit where action like 'replay%%'") >= 2
