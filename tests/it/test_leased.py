@@ -213,6 +213,27 @@ def test_p04_b11_b12_a_frozen_worker_loses_its_lease_and_changes_nothing(pg, inb
     assert it.seen() == names(1) * 2
 
 
+def test_b12_whoever_fails_after_losing_its_lease_does_not_disturb_the_one_that_has_it(pg, inboxd, program):
+    it = program("""if [ ! -e "$0.frozen" ]; then sleep 1; exit 1; fi; while [ ! -e "$0.go" ]; do sleep 0.05; done""")
+    put(pg, 1)
+    victim = inboxd(providers=leased(it.action, "sql:t.ok"), workers=1)
+    it.wait()
+    victim.freeze()
+    (it.file.parent / "program.frozen").touch()
+    inboxd(providers=leased(it.action, "sql:t.ok"), workers=1)
+    it.wait("begin", 2)
+    before = pg.rows("select token, attempt, suspect from work")
+    victim.thaw()
+    victim.wait_log("lost the lease of an event")
+    assert pg.rows("select token, attempt, suspect from work") == before
+    (it.file.parent / "program.go").touch()
+    wait_done(pg)
+    assert outcomes(pg) == {(DONE, 1): 1}
+    assert effects(pg) == (1, 1)
+    assert it.seen() == names(1) * 2
+    assert pg.column("select kind from attempt_log") == ["lost"]
+
+
 def test_b12_a_lease_that_ran_out_unnoticed_is_still_good(pg, inboxd, program):
     it = program("sleep 2")
     put(pg, 1)
