@@ -54,7 +54,7 @@ static enum refusal read_sources(const struct reading *reading,
         return REFUSAL_MISSING_EVENT_ID;
     event->type = optional_value(provider->event_type, &input);
     event->class = routes_find(&provider->routes, event->type)->class;
-    event->ordered = provider->config->order != ORDER_NONE && event->class == WORK_SQL;
+    event->ordered = provider->config->order != ORDER_NONE && event->class != WORK_PULL;
     event->key = optional_value(provider->key, &input);
     event->has_time = event_time_read(optional_value(provider->event_time, &input), &event->time);
     return REFUSAL_NONE;

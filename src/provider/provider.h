@@ -46,10 +46,7 @@ struct provider_events {
     size_t element;
 };
 
-/* What a provider's events are not yet: `ordered` is false for all of them until lanes are claimed;
- * the key is kept all the same.
- *
- * Checks in the contract's order: signature header there, signature, timestamp window, format,
+/* Checks in the contract's order: signature header there, signature, timestamp window, format,
  * identity. A body that is encoded is inflated after it was verified, up to the provider's
  * max_body. REFUSAL_NONE: *events is set. Otherwise only its `element`. */
 enum refusal provider_read(struct provider *provider, const struct request *request,

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "work/batch_job.h"
 #include "work/lane_run.h"
+#include "work/leased.h"
 #include "work/leases.h"
 
 static void log_claim(const struct run *run)
@@ -63,9 +64,12 @@ static bool run_next(struct member *member, struct job *job, struct run *run)
 {
     struct pool *pool = member->pool;
     int64_t began = clock_mono_us();
-    enum run_end end =
-        lane_run_has_time(run) ? batch_job_blame(run, run_finish(run)) : RUN_TAKEN_OVER;
+    enum run_end end = RUN_TAKEN_OVER;
 
+    if (lane_run_has_time(run)) {
+        leased_lane_event(run);
+        end = batch_job_blame(run, run_finish(run));
+    }
     if (end == RUN_COMMITTED) {
         lane_run_committed(run);
         batch_job_log(pool, job->source, run);

@@ -114,14 +114,16 @@ static void skip_released(struct lane_run *lr)
     }
 }
 
-/* What may kill the process runs alone. */
+/* What may kill the process runs alone, and so does what runs outside of the transaction. */
 static size_t window(const struct lane_run *lr)
 {
     const struct claim *claim = &lr->lanes.claim;
     size_t most = lr->terms.limit < CLAIM_MAX ? (size_t)lr->terms.limit : CLAIM_MAX, n = 0;
 
     while (lr->at + n < claim->count && n < most) {
-        if (claim->events[lr->at + n].counted)
+        const struct claimed *event = &claim->events[lr->at + n];
+
+        if (event->counted || event->class != WORK_SQL)
             return n > 0 ? n : 1;
         n++;
     }
@@ -137,14 +139,14 @@ static bool all_released(const struct lanes *lanes)
 }
 
 /* After a reload, or a replay, a row may have a class that does not fit: it is put back with the
- * right one, which is no attempt, and the others of its key come after it. Events of other classes
- * have no lanes. */
+ * right one, which is no attempt, and the others of its key come after it. What an application
+ * claims has no lane. */
 static void check_class(struct run *run, size_t i)
 {
     struct claimed *event = &run->claim.events[i];
     enum work_class class = plan_find(run->provider, event->event_type)->route->class;
 
-    if (class == WORK_SQL && event->class == WORK_SQL)
+    if (class == event->class && class != WORK_PULL)
         return;
     verdict_release(&run->verdicts[i]);
     verdict_untouched(&run->verdicts[i]);
@@ -154,7 +156,7 @@ static void check_class(struct run *run, size_t i)
         if (str_equal(run->claim.events[n].lane, event->lane))
             run_leave(run, n);
     event->class = class;
-    if (class != WORK_SQL) {
+    if (class == WORK_PULL) {
         event->lane = STR_NONE;
         run->verdicts[i].aside = ASIDE_NO;
     }
@@ -186,7 +188,7 @@ bool lane_run_open(struct run *run)
                clock_mono_us() - lr->claimed_us > HOLD_US;
     lr->next = (struct lane_next){INT64_MAX, false};
     run->next = run->conflicts = run->redone = 0;
-    run->savepoint_failed = false;
+    run->savepoint_failed = run->entered = false;
     run->opens = true;
     return true;
 }

@@ -10,7 +10,6 @@
 
 #define CLAIM_TIMEOUT_MS 60000
 #define GRACE_US (10LL * 1000 * 1000) /* beyond `timeout`, for settling */
-#define LOAD_BYTES (8LL * 1024 * 1024)
 
 static const char claim_settings[] = "select set_config('enable_seqscan', 'off', true),"
                                      " set_config('plan_cache_mode', 'force_generic_plan', true)";
@@ -84,7 +83,7 @@ void leased_lose(struct leased *leased, size_t i)
                   F_NUM("attempt", run->claim.events[i].attempt));
 }
 
-static bool wants_payload(const struct run *run)
+bool leased_wants_payload(const struct run *run)
 {
     for (size_t i = 0; i < run->claim.count; i++) {
         const struct plan_route *route = plan_find(run->provider, run->claim.events[i].event_type);
@@ -117,7 +116,7 @@ static void untouched(struct leased *leased, size_t i)
     verdict->suspect = leased->run->claim.events[i].counted;
 }
 
-static void run_loaded(struct leased *leased, size_t i, const struct db_result *rows, int row)
+void leased_run_loaded(struct leased *leased, size_t i, const struct db_result *rows, int row)
 {
     struct run *run = leased->run;
     const struct claimed *claimed = &run->claim.events[i];
@@ -128,7 +127,8 @@ static void run_loaded(struct leased *leased, size_t i, const struct db_result *
         gone(leased, i);
         return;
     }
-    leased_keep(leased);
+    if (leased->leases)
+        leased_keep(leased);
     leased_run_event(leased, i,
                      &(struct handler_event){.id = claimed->id,
                                              .provider = run->provider->config->name,
@@ -159,7 +159,7 @@ static int run_some(struct leased *leased, size_t first, bool payloads, int64_t 
     int n;
 
     if (lease_load(run->db, run->args, run->claim.events + first, run->claim.count - first,
-                   LOAD_BYTES, payloads, &rows, &run->err) < 0) {
+                   LEASED_LOAD_BYTES, payloads, &rows, &run->err) < 0) {
         run_note_failure(run);
         return -1;
     }
@@ -169,7 +169,7 @@ static int run_some(struct leased *leased, size_t first, bool payloads, int64_t 
         /* What has another class by now does not run here. */
         if (run->verdicts[i].what == OUTCOME_DONE) {
             leased->ran++;
-            run_loaded(leased, i, rows, n);
+            leased_run_loaded(leased, i, rows, n);
         }
     }
     db_result_free(rows);
@@ -180,7 +180,7 @@ static int run_some(struct leased *leased, size_t first, bool payloads, int64_t 
 static void run_all(struct leased *leased)
 {
     struct run *run = leased->run;
-    bool payloads = wants_payload(run);
+    bool payloads = leased_wants_payload(run);
     int64_t began_us = clock_mono_us();
     size_t next = 0;
 

@@ -34,4 +34,8 @@ struct leased_end {
 /* Runs and settles. */
 void leased_finish(struct run *run, struct leases *leases, struct leased_end *end);
 
+/* Before run_finish() of a run of lanes (work/lane_run.h): where its only event is of class leased,
+ * runs the actions that are no statements, under the lease of its lane, which is the fence. */
+void leased_lane_event(struct run *run);
+
 #endif

@@ -40,7 +40,8 @@ static int send_settings(struct run *run, int timeout_ms)
                         run->args, &run->err);
 }
 
-/* BEGIN, the event's row locked, a savepoint. *held: the lease is still ours. */
+/* BEGIN, the event's row locked, a savepoint. *held: the lease is still ours. `event` NULL: it has
+ * a lane, whose lease is checked at the end. */
 static int open_transaction(struct run *run, const struct claimed *event, int timeout_ms,
                             bool *held)
 {
@@ -54,17 +55,17 @@ static int open_transaction(struct run *run, const struct claimed *event, int ti
     if (db_pipeline_begin(run->db, &run->err) < 0)
         return run_fail(run, true);
     if (db_send_text(run->db, "BEGIN", NULL, &run->err) < 0 ||
-        lease_send_hold(run->db, run->args, event, &run->err) < 0 ||
+        (event && lease_send_hold(run->db, run->args, event, &run->err) < 0) ||
         send_settings(run, timeout_ms) < 0 ||
         db_send_text(run->db, "SAVEPOINT e", NULL, &run->err) < 0 ||
         db_sync(run->db, &run->err) < 0)
         return run_fail(run, true);
-    if (run_expect(run, NULL) < 0 || run_expect(run, &rows) < 0 || run_expect(run, NULL) < 0 ||
-        run_expect(run, NULL) < 0 || run_expect(run, NULL) < 0) {
+    if (run_expect(run, NULL) < 0 || (event && run_expect(run, &rows) < 0) ||
+        run_expect(run, NULL) < 0 || run_expect(run, NULL) < 0 || run_expect(run, NULL) < 0) {
         db_result_free(rows);
         return run_fail(run, false);
     }
-    *held = db_rows(rows) == 1;
+    *held = !event || db_rows(rows) == 1;
     db_result_free(rows);
     if (!*held || db_pipeline_end(run->db, &run->err) < 0) {
         run_abandon(run);
@@ -77,13 +78,13 @@ static int begin(struct handler_run *handler, struct err *err)
 {
     struct event_run *event_run = (struct event_run *)handler;
     struct run *run = event_run->leased->run;
+    const struct claimed *event =
+        event_run->leased->leases ? &run->claim.events[event_run->i] : NULL;
     bool held = false;
 
     if (handler->db)
         return 0;
-    if (!handler->failed &&
-        open_transaction(run, &run->claim.events[event_run->i], left_ms(handler), &held) == 0 &&
-        held) {
+    if (!handler->failed && open_transaction(run, event, left_ms(handler), &held) == 0 && held) {
         handler->db = run->db;
         handler->args = run->args;
         return 0;
@@ -166,6 +167,11 @@ static void finish_transaction(struct event_run *event_run, struct handler_resul
     }
     if (!open)
         return;
+    if (!leased->leases) { /* goes on in this transaction */
+        run->entered = wrote;
+        run->opens = false;
+        return;
+    }
     end = leased_settle(leased, event_run->i, 1, wrote);
     leased->unsure = leased->unsure || end == RUN_LOST;
     if (end == RUN_COMMITTED || !wrote)

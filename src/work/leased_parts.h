@@ -14,7 +14,7 @@ enum leased_state {
 
 struct leased {
     struct run *run;
-    struct leases *leases;
+    struct leases *leases; /* NULL: the event has a lane, whose lease is the fence */
     struct lease_hold hold;
     enum leased_state state[CLAIM_MAX];
     size_t ran;
@@ -25,6 +25,11 @@ struct leased {
 
 /* The lease is kept for one more run of a handler. */
 void leased_keep(struct leased *leased);
+
+/* The event that a row of lease_load() holds, run; or dead where its content is gone. */
+void leased_run_loaded(struct leased *leased, size_t i, const struct db_result *rows, int row);
+bool leased_wants_payload(const struct run *run);
+#define LEASED_LOAD_BYTES (8LL * 1024 * 1024)
 
 /* Runs the leased actions of an event; sets its verdict, or its state. */
 void leased_run_event(struct leased *leased, size_t i, const struct handler_event *event);

@@ -1,11 +1,13 @@
 """P4 and P5 for leased actions: an event that runs outside of a transaction is kept from others by a lease. A worker that dies
 costs no more than the lease; one that lives keeps it; one that lost it changes nothing."""
 
-import signal
+import json
 import time
 
 import pytest
 from support import DEAD, DONE, wait_until
+
+from sql.statements import event, run, store
 
 from it.working import QUICK, effects, fill, outcomes, wait_done
 
@@ -353,3 +355,59 @@ def test_b26_short_programs_finish_before_the_daemon_ends(pg, inboxd, program):
     it.wait()
     assert daemon.terminate() == 0
     assert outcomes(pg) == {(DONE, 1): 1}
+
+
+# P6: in the order of their key -----------------------------------------------------------------------
+
+
+def put_keyed(pg, bodies, prefix="e", **more):
+    """Stores as a daemon does: lanes first, in one transaction."""
+    session = pg.session()
+    run(session, "store_lanes", ["h"] * len({b["k"] for b in bodies}), sorted({b["k"] for b in bodies}))
+    store(session, *(
+        event(f"{prefix}{n:05}", ordering_key=body["k"], lane=body["k"], body=json.dumps(body).encode(),
+              **{"class": "leased", **more})
+        for n, body in enumerate(bodies)))
+    session.commit()
+    session.close()
+
+
+@pytest.mark.parametrize("order", ["serial", "strict"])
+def test_p06_leased_events_of_a_key_run_one_at_a_time_and_in_order(pg, inboxd, program, order):
+    it = program("sleep 0.02")
+    keys = [n % 4 for n in range(40)]
+    put_keyed(pg, [{"k": str(k)} for k in keys])
+    for _ in range(2):
+        inboxd(providers=leased(it.action, "sql:t.ok", order=order))
+    wait_done(pg)
+    assert outcomes(pg) == {(DONE, 1): 40}
+    assert effects(pg) == (40, 40)
+    lines = [line.split() for line in it.notes.read_text().splitlines()]
+    for key in range(4):
+        mine = [(name, what) for name, _, what in lines if keys[int(name[1:])] == key]
+        assert mine == [(name, what) for name in names(40) if keys[int(name[1:])] == key for what in ("begin", "end")]
+
+
+def test_p06_a_leased_event_that_fails_waits_aside_under_serial_only(pg, inboxd, program):
+    for order, prefix in (("serial", "s"), ("strict", "t")):
+        it = program("""grep -q '"bad"' && [ $INBOXD_ATTEMPT = 1 ] && exit 75; :""", name=order)
+        put_keyed(pg, [{"k": "a", "bad": 1}, {"k": "a"}, {"k": "a"}], prefix)
+        with inboxd(providers=leased(it.action, order=order, backoff="300ms")):
+            wait_done(pg)
+        ends = [line.split()[0] for line in it.notes.read_text().splitlines() if line.endswith("end")]
+        first, rest = f"{prefix}00000", [f"{prefix}00001", f"{prefix}00002"]
+        assert ends == ([*rest, first] if order == "serial" else [first, *rest])
+
+
+def test_p06_b11_the_lane_of_a_worker_that_died_goes_on(pg, inboxd, program):
+    it = program("""[ -e "$0.dead" ] || sleep 60""")
+    put_keyed(pg, [{"k": "a"}] * 3)
+    victim = inboxd(providers=leased(it.action, "sql:t.ok"), workers=1)
+    it.wait()
+    victim.kill()
+    (it.file.parent / "program.dead").touch()
+    inboxd(providers=leased(it.action, "sql:t.ok"))
+    wait_done(pg)
+    assert {status for status, _ in outcomes(pg)} == {DONE}
+    assert effects(pg) == (3, 3)
+    assert it.seen("end") == names(3)
