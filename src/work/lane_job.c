@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "work/batch_job.h"
+#include "work/coalesce.h"
 #include "work/lane_run.h"
 #include "work/leased.h"
 #include "work/leases.h"
@@ -67,6 +68,7 @@ static bool run_next(struct member *member, struct job *job, struct run *run)
     enum run_end end = RUN_TAKEN_OVER;
 
     if (lane_run_has_time(run)) {
+        coalesce(run);
         leased_lane_event(run);
         end = batch_job_blame(run, run_finish(run));
     }

@@ -40,8 +40,6 @@ static int compile_route(const struct provider_config *provider, const struct ro
         .route = route, .actions = arena_alloc(arena, (route->count + 1) * sizeof(struct action))};
     if (route->class == WORK_PULL) /* nothing of it runs here */
         return 0;
-    if (route->coalesce)
-        return err_set(err, ERR_INPUT, "this version does not know coalesce yet");
     if (provider->machine.text.ptr)
         compiled->actions[compiled->count++] =
             (struct action){.kind = &handler_machine, .name = provider->machine.text};

@@ -1,0 +1,11 @@
+/* `coalesce`: of the events of a key and type that wait, only the newest runs; the others are done
+ * as superseded, and say by which. Under the lease of their lane, so that never two run at once. */
+#ifndef WORK_COALESCE_H
+#define WORK_COALESCE_H
+
+#include "work/run.h"
+
+/* Before the events of a run of lanes run: the verdicts of those that are superseded. */
+void coalesce(struct run *run);
+
+#endif
