@@ -105,6 +105,7 @@ select u.id, u.provider, l.event_id, u.event_type, u.received_at, u.due_at, u.at
        case when u.processing then 'claimed by the session with process id ' || u.pid || ', which holds it too long'
             when p.provider is not null
                 then 'the provider is paused since ' || date_trunc('second', p.since) || ' by ' || p.who || coalesce(': ' || p.why, '')
+            when u.class = 'pull' then 'due for more than a minute: no application claims it'
             when s.provider is null then 'no living daemon works for this provider'
             else 'due for more than a minute: the workers are behind, or stopped' end as why
   from inboxd.undone u
@@ -114,7 +115,7 @@ select u.id, u.provider, l.event_id, u.event_type, u.received_at, u.due_at, u.at
   left join pg_catalog.pg_stat_get_activity(null) a on a.pid = u.pid
   left join inboxd.ledger l on l.id = u.id and l.provider = u.provider
  where not u.processing
-       and (s.provider is null or u.due_at < now() - interval '1 minute' or p.provider is not null and u.due_at <= now())
+       and (s.provider is null and u.class <> 'pull' or u.due_at < now() - interval '1 minute' or p.provider is not null and u.due_at <= now())
     or u.processing and a.xact_start < now() - interval '1 minute'
  order by u.due_at;
 
@@ -163,7 +164,14 @@ create function inboxd.lane_for(provider text, ordering_key text) returns text
 language sql stable set search_path = pg_catalog, pg_temp as $$
     select lane_for.ordering_key
       from inboxd.provider_policy p
-     where p.provider = lane_for.provider and p."order" <> 'none' and p.class <> 'pull'
+     where p.provider = lane_for.provider and p."order" <> 'none'
+$$;
+
+-- The class of an event that is to run again: 'pull' where an application works for its provider; a daemon gives the others
+-- the class that their route has now.
+create function inboxd.class_for(provider text) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    select coalesce((select 'pull' from inboxd.provider_policy p where p.provider = class_for.provider and p.class = 'pull'), 'sql')
 $$;
 
 -- Runs an event again now: a dead or done one gets a new work row, its attempt numbers go on and the bound counts anew;
@@ -195,7 +203,7 @@ begin
         values (replay.id, old.attempt, old.processed_at, 'replay',
                 case old.status when 2 then 'was done' else 'was dead: ' || coalesce(old.last_error, '') end);
         insert into inboxd.work (id, provider, class, attempt, attempt_base, event_type, received_at, lane, aside)
-        values (replay.id, old.provider, 'sql', old.attempt, old.attempt, ev.event_type, ev.received_at, key,
+        values (replay.id, old.provider, inboxd.class_for(old.provider), old.attempt, old.attempt, ev.event_type, ev.received_at, key,
                 case when key is not null then 'retry' end);
         insert into inboxd.audit (action, id, detail)
         values ('replay', replay.id, case old.status when 2 then 'was done' else 'was dead' end);
@@ -251,7 +259,7 @@ begin
         select o.id, o.attempt, o.processed_at, 'replay', 'was dead: ' || coalesce(o.last_error, '') from old o
     ), again as (
         insert into inboxd.work (id, provider, class, attempt, attempt_base, event_type, received_at, lane, aside)
-        select o.id, o.provider, 'sql', o.attempt, o.attempt,
+        select o.id, o.provider, inboxd.class_for(o.provider), o.attempt, o.attempt,
                (select c.event_type from inboxd.event_content c where c.id = o.id limit 1), l.received_at,
                k.key, case when k.key is not null then 'retry' end
           from old o

@@ -15,7 +15,8 @@ struct policies;
 /* One provider's. */
 struct policy {
     struct str provider;
-    enum work_class class; /* of the events that no pattern fits */
+    enum work_class class; /* pull where events with an order are pulled, else of those that no
+                              pattern fits */
     struct str order;      /* "none", "serial" or "strict" */
     int attempts;
     struct backoff backoff;

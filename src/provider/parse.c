@@ -54,7 +54,9 @@ static enum refusal read_sources(const struct reading *reading,
         return REFUSAL_MISSING_EVENT_ID;
     event->type = optional_value(provider->event_type, &input);
     event->class = routes_find(&provider->routes, event->type)->class;
-    event->ordered = provider->config->order != ORDER_NONE && event->class != WORK_PULL;
+    /* Lanes that are pulled hold nothing else: what is ignored beside is done at once. */
+    event->ordered = provider->config->order != ORDER_NONE &&
+                     (event->class == WORK_PULL || !routes_have(&provider->routes, WORK_PULL));
     event->key = optional_value(provider->key, &input);
     event->has_time = event_time_read(optional_value(provider->event_time, &input), &event->time);
     return REFUSAL_NONE;

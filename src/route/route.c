@@ -119,6 +119,37 @@ static int compare(const void *left, const void *right)
     return (a->pattern.len < b->pattern.len) - (a->pattern.len > b->pattern.len);
 }
 
+/* What an application pulls in order, only the application can put in order; and no check of ours
+ * runs before it. */
+static bool check_pull(const struct provider_config *config, const struct routes *routes,
+                       struct mistakes *mistakes)
+{
+    bool well = true;
+
+    if (!routes_have(routes, WORK_PULL))
+        return true;
+    for (size_t i = 0; i < routes->count; i++) {
+        const struct route *route = &routes->routes[i];
+
+        if (config->order == ORDER_NONE || route->class == WORK_PULL || route_ignores(route))
+            continue;
+        mistakes_add(
+            mistakes, route->config->actions.file, route->config->actions.line,
+            "provider \"%.*s\": events of a key that are pulled cannot keep the order with "
+            "others; write order = none, or pull or ignore on every line",
+            STR_ARG(config->name));
+        well = false;
+    }
+    if (config->machine.text.ptr) {
+        mistakes_add(
+            mistakes, config->machine.file, config->machine.line,
+            "machine: nothing of ours runs before an event is pulled; take the line away and "
+            "let the application call inboxd.advance()");
+        well = false;
+    }
+    return well;
+}
+
 bool routes_compile(const struct provider_config *config, struct arena *arena,
                     struct routes *routes, struct mistakes *mistakes)
 {
@@ -136,7 +167,7 @@ bool routes_compile(const struct provider_config *config, struct arena *arena,
         well = false;
     }
     *routes = (struct routes){list, config->route_count};
-    return well;
+    return check_pull(config, routes, mistakes) && well;
 }
 
 static bool fits(struct str pattern, struct str event_type)
@@ -159,10 +190,20 @@ const struct route *routes_find(const struct routes *routes, struct str event_ty
     return &routes->routes[i];
 }
 
+bool route_ignores(const struct route *route)
+{
+    return route->count == 1 && route->actions[0].kind == ROUTE_IGNORE;
+}
+
 bool routes_have(const struct routes *routes, enum work_class class)
 {
     for (size_t i = 0; i < routes->count; i++)
         if (routes->routes[i].class == class)
             return true;
     return false;
+}
+
+bool routes_pull_lanes(const struct routes *routes, const struct provider_config *config)
+{
+    return config->order != ORDER_NONE && routes_have(routes, WORK_PULL);
 }

@@ -37,6 +37,12 @@ bool routes_compile(const struct provider_config *config, struct arena *arena,
 /* Never NULL after a successful routes_compile(). `event_type` ptr NULL: none, so the plain one. */
 const struct route *routes_find(const struct routes *routes, struct str event_type);
 
+/* Whether nothing runs: `ignore`. */
+bool route_ignores(const struct route *route);
+
+/* Whether the provider's lanes are claimed by an application. */
+bool routes_pull_lanes(const struct routes *routes, const struct provider_config *config);
+
 /* Whether any of them is of the class. */
 bool routes_have(const struct routes *routes, enum work_class class);
 

@@ -69,6 +69,7 @@ static int compile_provider(const struct provider_config *config, struct arena *
     if (!routes_compile(config, arena, &provider->routes, mistakes))
         rc = err_set(err, ERR_INPUT, "%s", mistakes_get(mistakes, 0)->text);
     mistakes_free(mistakes);
+    provider->lanes_are_pulled = routes_pull_lanes(&provider->routes, config);
     provider->compiled =
         arena_alloc(arena, (provider->routes.count + 1) * sizeof(*provider->compiled));
     for (size_t i = 0; rc == 0 && i < provider->routes.count; i++)

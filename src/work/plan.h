@@ -19,6 +19,7 @@ struct plan_provider {
     struct routes routes;
     struct plan_route *compiled; /* one a route, in their order */
     bool in_process;             /* one of their actions may end the daemon */
+    bool lanes_are_pulled;       /* events with an order are an application's */
 };
 
 struct plan {

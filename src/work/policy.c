@@ -12,8 +12,9 @@ static struct str order_text(enum order order)
     return str_from(texts[order]);
 }
 
-/* Of the plain `on`. Where the routes cannot be used the events wait, whatever this says. */
-static enum work_class plain_class(const struct provider_config *provider)
+/* `pull` where events with an order are pulled, else that of the plain `on`. Where the routes
+ * cannot be used the events wait, whatever this says. */
+static enum work_class class_of(const struct provider_config *provider)
 {
     struct arena *arena = arena_new(1024);
     struct mistakes *mistakes = mistakes_new();
@@ -21,7 +22,9 @@ static enum work_class plain_class(const struct provider_config *provider)
     struct routes routes;
 
     if (routes_compile(provider, arena, &routes, mistakes))
-        class = routes_find(&routes, (struct str){NULL, 0})->class;
+        class = routes_pull_lanes(&routes, provider)
+                    ? WORK_PULL
+                    : routes_find(&routes, (struct str){NULL, 0})->class;
     mistakes_free(mistakes);
     arena_free(arena);
     return class;
@@ -33,7 +36,7 @@ void policy_read(const struct config *config, struct policy *list)
         const struct provider_config *provider = &config->providers[i];
 
         list[i] = (struct policy){.provider = provider->name,
-                                  .class = plain_class(provider),
+                                  .class = class_of(provider),
                                   .order = order_text(provider->order),
                                   .attempts = provider->attempts,
                                   .backoff = provider->backoff,

@@ -100,7 +100,8 @@ static bool wants(const struct schedule *schedule, const struct source *source,
     for (int i = 1; i <= QUEUE_COUNT; i++) {
         *queue = (enum queue)(((int)source->last + i) % QUEUE_COUNT);
         if (feed_wants(&source->feeds[*queue], now_us) &&
-            (source->feeds[*queue].ready || schedule_alone_fits(schedule, provider)))
+            (source->feeds[*queue].ready || schedule_alone_fits(schedule, provider)) &&
+            !(*queue == QUEUE_LANE && provider->lanes_are_pulled))
             return true;
     }
     return false;

@@ -243,6 +243,43 @@ static void test_coalesce_needs_a_key_in_order(void **state)
     arena_free(arena);
 }
 
+static void test_pull_keeps_the_order_alone(void **state)
+{
+    static const struct {
+        enum order order;
+        const char *other, *machine, *want;
+    } cases[] = {
+        {ORDER_SERIAL, "ignore", NULL, NULL},
+        {ORDER_SERIAL, "pull", NULL, NULL},
+        {ORDER_NONE, "sql:a.b", NULL, NULL},
+        {ORDER_SERIAL, "sql:a.b", NULL, "write order = none, or pull or ignore on every line"},
+        {ORDER_STRICT, "exec:/x", NULL, "write order = none, or pull or ignore on every line"},
+        {ORDER_SERIAL, "pull", "m", "let the application call inboxd.advance()"},
+    };
+    struct arena *arena = arena_new(1024);
+    struct routes routes;
+
+    (void)state;
+    lines[0] = line(NULL, "pull");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct provider_config config = {.name = STR("p"),
+                                         .order = cases[i].order,
+                                         .key = {STR("body:/k"), "test", 4},
+                                         .machine = {str_from(cases[i].machine), "test", 5},
+                                         .routes = lines,
+                                         .route_count = 2};
+
+        lines[1] = line("a.*", cases[i].other);
+        mistakes_free(mistakes);
+        mistakes = mistakes_new();
+        assert_int_equal(routes_compile(&config, arena, &routes, mistakes), !cases[i].want);
+        assert_int_equal(mistakes_count(mistakes), cases[i].want ? 1 : 0);
+        if (cases[i].want)
+            assert_non_null(strstr(mistakes_get(mistakes, 0)->text, cases[i].want));
+    }
+    arena_free(arena);
+}
+
 static int free_mistakes(void **state)
 {
     (void)state;
@@ -259,6 +296,7 @@ int main(void)
         cmocka_unit_test(test_what_is_no_line_is_refused),
         cmocka_unit_test(test_a_plain_on_is_required),
         cmocka_unit_test(test_coalesce_needs_a_key_in_order),
+        cmocka_unit_test(test_pull_keeps_the_order_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, free_mistakes);
