@@ -131,7 +131,7 @@ static void defer(const struct provider_config *provider, const struct claimed *
     if (left <= 0) {
         char why[96];
 
-        snprintf(why, sizeof(why), "deferred for longer than defer_limit (%.0f s)", limit);
+        snprintf(why, sizeof(why), "deferred for longer than defer_limit (%.10g s)", limit);
         verdict->what = OUTCOME_DEAD;
         verdict->counts = true;
         explain(verdict, why);

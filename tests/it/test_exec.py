@@ -50,7 +50,7 @@ def test_exit_codes_are_outcomes(pg, daemon, program):
         (DONE, 1, None),
         (DEAD, 1, "exit status 65: said 65"),
         (DEAD, 3, "exit status 75: said 75"),
-        (DEAD, 1, "deferred for longer than defer_limit (0 s): exit status 99: said 99"),
+        (DEAD, 1, "deferred for longer than defer_limit (0.3 s): exit status 99: said 99"),
         (DEAD, 3, "exit status 1: said 1"),
     ]
 

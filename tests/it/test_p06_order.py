@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from support import DEAD, DONE
+from support.daemon import run_ctl
 
 from it.working import QUICK, effects, outcomes, wait_done
 from sql.statements import event, run, store
@@ -133,6 +134,50 @@ def test_a_key_that_is_blocked_is_shown_and_holds_up_nobody_else(pg, inboxd):
     assert pg.column("select event_id from t.effect") == ["else"]
     assert pg.rows("select key, event_id, waiting, attempt from blocked_keys") == [("k", "bad", 1, 1)]
     assert daemon.running()
+
+
+def test_inboxctl_shows_a_blocked_key_and_skips_what_it_waits_for(pg, inboxd, build):
+    def operate(*words, **more):
+        return run_ctl(build, "--database", pg.conninfo("postgres"), *words, **more)
+
+    pg.execute(HANDLERS)
+    bad, *_ = put(pg, ("bad", "k", {"fail": 99}), ("behind", "k", {}), ("last", "k", {}))
+    assert operate("blocked").stdout == "no key is blocked\n"
+    inboxd(providers={"h": {"on": "sql:t.ordered", "order": "strict", "backoff": "1h"}})
+    pg.wait_until("select count(*) from blocked_keys")
+    head, row = operate("blocked").stdout.splitlines()
+    assert head.split() == ["provider", "key", "id", "type", "attempt", "next", "waiting", "error"]
+    assert row.split()[:3] == ["h", "k", str(bad)] and row.endswith("2  attempt 1 fails (P0001)")
+    shown = json.loads(operate("blocked", "--provider", "h", "--json").stdout)
+    assert (shown["id"], shown["event_id"], shown["waiting"]) == (bad, "bad", 2)
+    assert operate("blocked", "--provider", "other").stdout == "no key is blocked\n"
+    for words in (("skip",), ("skip", str(bad)), ("skip", "one", "why"), ("blocked", "k")):
+        assert operate(*words, check=False).returncode == 64
+    refused = operate("skip", str(bad + 1), "no", check=False)
+    assert refused.returncode == 1 and f"cannot skip event {bad + 1}: no key waits for it" in refused.stderr
+    assert operate("skip", str(bad), "account closed").stdout == (
+        f"event {bad} is discarded; key 'k' goes on, events that waited: 2\n"
+    )
+    wait_done(pg)
+    assert pg.column("select event_id from t.effect order by at") == ["behind", "last"]
+    assert pg.value("select last_error from webhook_inbox where id = %s", bad) == "discarded: account closed"
+    assert pg.value("select count(*) from lane") == 0
+
+
+def test_replayed_events_of_a_key_never_run_beside_another(pg, inboxd):
+    """The order of first attempts stays, and no two overlap, while operators replay what is done all the time."""
+    pg.execute(HANDLERS)
+    inboxd(providers={"h": {"on": "sql:t.ordered", "concurrency": 4}}, workers=4)
+    done = put(pg, *((f"a{n}", "k", {}) for n in range(10)))
+    wait_done(pg)
+    pg.execute("truncate t.effect, t.run")
+    fresh = put(pg, *((f"b{n}", "k", {}) for n in range(20)))
+    for id in done:
+        pg.value("select replay(%s)", id)
+    wait_done(pg)
+    assert_in_order(pg, 30)
+    assert pg.column("select id from t.run where id = any (%s) order by began", fresh) == sorted(fresh)
+    assert pg.value("select count(*) from lane") == 0
 
 
 def test_serial_goes_on_past_a_failing_event(pg, inboxd):

@@ -4,7 +4,8 @@
 import psycopg2.errors
 import pytest
 
-from sql.statements import claim, event, finish, store
+from sql.statements import claim, event, finish, run, store
+from sql.test_lanes import ids, lane, put, take, work_off
 
 
 def test_replay_of_a_dead_event_makes_work_and_moves_the_outcome(pg):
@@ -141,6 +142,111 @@ def test_discard_refuses_what_runs_is_done_or_is_not_there(pg):
         with pytest.raises(error):
             pg.value("select discard(%s, 'x')", number)
     assert pg.value("select count(*) from audit") == 0
+
+
+ORDERED = """
+    insert into provider_policy (provider, class, "order", attempts, backoff_base, backoff_cap, defer, defer_limit, timeout)
+    values ('h', 'sql', 'serial', 3, '1s', '1s', '1s', '1s', '1s')
+"""
+
+
+@pytest.mark.parametrize("how", ["done", "dead"])
+def test_a_replayed_keyed_event_comes_first_and_alone_in_its_key(pg, how):
+    pg.execute(ORDERED)
+    put(pg, ("a", "k"))
+    rows = take(pg)[1]
+    work_off(pg, rows, done=[1]) if how == "done" else work_off(pg, rows, aside=[1], what="dead")
+    assert pg.value("select count(*) from lane") == 0
+    put(pg, ("b", "k"), ("c", "k"))
+    pg.value("select replay(1)")
+    assert pg.rows("select id, lane, aside, attempt from work order by id") == [(1, "k", "retry", 1), (2, "k", None, 0), (3, "k", None, 0)]
+    _, rows = take(pg)
+    assert [(row["id"], row["alone"]) for row in rows] == [(1, True)]
+    assert take(pg)[0]["lanes"] == 0
+    work_off(pg, rows, done=[1])
+    assert ids(take(pg)[1]) == [2, 3]
+
+
+def test_a_replay_makes_the_lane_of_a_key_that_has_none(pg):
+    pg.execute(ORDERED)
+    put(pg, ("a", "k"))
+    work_off(pg, take(pg)[1], aside=[1], what="dead")
+    assert pg.value("select count(*) from lane") == 0
+    pg.value("select replay_dead('h')")
+    assert lane(pg)["ready"]
+    assert ids(take(pg)[1]) == [1]
+
+
+def test_a_replay_beside_a_running_key_waits_for_its_end(pg):
+    """The lease stays whose it is, and what it covers runs once."""
+    pg.execute(ORDERED)
+    put(pg, ("a", "k"))
+    work_off(pg, take(pg)[1], aside=[1], what="dead")
+    put(pg, ("b", "k"))
+    _, running = take(pg)
+    pg.value("select replay(1)")
+    assert take(pg)[0]["lanes"] == 0
+    work_off(pg, running, done=[2])
+    assert ids(take(pg)[1]) == [1]
+
+
+def test_replay_and_discard_of_a_keyed_event_that_runs_are_refused(pg):
+    put(pg, ("a", "k"), ("b", "k"))
+    _, rows = take(pg)
+    for sql in ("select replay(1)", "select discard(2, 'x')"):
+        with pytest.raises(psycopg2.errors.ObjectInUse, match="is being processed now"):
+            pg.value(sql)
+    work_off(pg, rows, done=[1, 2])
+
+
+def test_replay_of_a_keyed_event_that_waits_makes_its_lane_due(pg):
+    put(pg, ("a", "k"), ("b", "k"))
+    work_off(pg, take(pg)[1], aside=[1], done=[2])
+    assert not lane(pg)["ready"]
+    assert pg.value("select replay(1)") == "event 1 was waiting and is due now"
+    assert lane(pg)["ready"]
+    assert ids(take(pg)[1]) == [1]
+
+
+@pytest.mark.parametrize("serial", [True, False])
+def test_discard_of_a_keyed_event_lets_the_others_go_on(pg, serial):
+    put(pg, ("a", "k"), ("b", "k"))
+    rows = take(pg, serial=serial)[1]
+    if serial:
+        work_off(pg, rows, aside=[1], done=[2])
+    else:
+        work_off(pg, rows[:1], aside=[1], aside_as=None, end={"k": 0})
+    put(pg, ("c", "k"))
+    pg.value("select discard(1, 'no use')")
+    assert ids(take(pg, serial=serial)[1]) == ([3] if serial else [2, 3])
+    assert pg.rows("select status, last_error from outcome where id = 1") == [(2, "discarded: no use")]
+
+
+def test_discard_of_the_last_event_of_a_key_leaves_no_lane(pg):
+    put(pg, ("a", "k"))
+    work_off(pg, take(pg)[1], aside=[1])
+    pg.value("select discard(1, 'no use')")
+    _, rows = take(pg)
+    assert ids(rows) == []
+    session = pg.session()
+    run(session, "lane_next", "h", ["k"], [0])
+    session.commit()
+    assert pg.value("select count(*) from lane") == 0
+
+
+def test_skip_gives_up_what_a_key_waits_for_and_nothing_else(pg):
+    put(pg, ("a", "k"), ("b", "k"), ("c", "other"))
+    rows = take(pg, serial=False)[1]
+    work_off(pg, [row for row in rows if row["key"] == "other"], aside=[3], aside_as="retry")
+    work_off(pg, rows[:1], aside=[1], aside_as=None, end={"k": 0})
+    for number in (2, 3, 9):
+        with pytest.raises(psycopg2.errors.ObjectNotInPrerequisiteState, match=f"cannot skip event {number}: no key waits for it"):
+            pg.value("select skip(%s, 'x')", number)
+    assert pg.value("select skip(1, 'closed')") == "event 1 is discarded; key 'k' goes on, events that waited: 1"
+    assert pg.value("select count(*) from blocked_keys") == 0
+    assert ids(take(pg, serial=False)[1]) == [2]
+    assert pg.rows("select action, id, detail from audit") == [("discard", 1, "closed")]
+    assert pg.value("select count(*) from processed_events") == 0
 
 
 def test_only_operators_may_call_them_and_the_caller_is_recorded(pg, shared_cluster):

@@ -136,6 +136,33 @@ static void test_deferrals_are_bounded(void **state)
     }
 }
 
+static void test_the_limit_of_deferrals_is_said_as_it_is(void **state)
+{
+    static const struct {
+        int64_t limit_ms;
+        const char *error;
+    } rows[] = {
+        {1, "deferred for longer than defer_limit (0.001 s): too early"},
+        {300, "deferred for longer than defer_limit (0.3 s): too early"},
+        {1500, "deferred for longer than defer_limit (1.5 s): too early"},
+        {86400000, "deferred for longer than defer_limit (86400 s): too early"},
+        {315360000000, "deferred for longer than defer_limit (315360000 s): too early"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct provider_config config = provider;
+        struct failure early = failure("IBX01", "too early");
+        struct claimed event = {.attempt = 1, .deferred_for_s = 1e9};
+        struct verdict verdict;
+
+        config.defer_limit_ms = rows[i].limit_ms;
+        verdict_of_failure(&config, &event, &early, 123, &verdict);
+        assert_string_equal(verdict.error, rows[i].error);
+        verdict_release(&verdict);
+    }
+}
+
 static void test_b15_texts_are_cut_at_a_character(void **state)
 {
     enum { SIZE = 2000000 };
@@ -195,6 +222,7 @@ int main(void)
         cmocka_unit_test(test_attempts_are_bounded_and_counted_from_the_replay),
         cmocka_unit_test(test_only_what_ran_as_long_as_it_may_timed_out),
         cmocka_unit_test(test_deferrals_are_bounded),
+        cmocka_unit_test(test_the_limit_of_deferrals_is_said_as_it_is),
         cmocka_unit_test(test_b15_texts_are_cut_at_a_character),
         cmocka_unit_test(test_details_are_kept_apart_from_what_errors_are_counted_by),
         cmocka_unit_test(test_what_says_nothing_about_the_event),
