@@ -21,6 +21,7 @@ static const struct {
     {"40P01", NULL, DB_FAULT_CONFLICT},
     {"26000", NULL, DB_FAULT_STALE_PLAN},
     {"0A000", "cached plan", DB_FAULT_STALE_PLAN},
+    {"XX000", "cache lookup failed for function", DB_FAULT_STALE_PLAN}, /* it was made anew */
     {"23514", "no partition of relation", DB_FAULT_NO_PARTITION},
     {"3F000", NULL, DB_FAULT_SCHEMA},
     {"42P01", NULL, DB_FAULT_SCHEMA},

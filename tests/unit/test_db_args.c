@@ -53,6 +53,8 @@ static void test_faults(void **state)
         {"57014", "statement timeout", DB_FAULT_CANCELED, ERR_AGAIN},
         {"55P03", "lock timeout", DB_FAULT_LOCKED, ERR_AGAIN},
         {"40P01", "deadlock detected", DB_FAULT_CONFLICT, ERR_AGAIN},
+        {"XX000", "cache lookup failed for function 16865", DB_FAULT_STALE_PLAN, ERR_AGAIN},
+        {"XX000", "tuple concurrently updated", DB_FAULT_OTHER, ERR_NEVER},
         {"0A000", "cached plan must not change result type", DB_FAULT_STALE_PLAN, ERR_AGAIN},
         {"0A000", "something else is not supported", DB_FAULT_OTHER, ERR_NEVER},
         {"23514", "no partition of relation \"event_store\" found for row", DB_FAULT_NO_PARTITION,
