@@ -47,6 +47,7 @@ enum handler_end {
     HANDLER_TIMEOUT,    /* a retry that took longer than `timeout`; it runs alone from now on */
     HANDLER_DEFER,      /* too early: costs no attempt */
     HANDLER_DEAD,       /* never: nobody tries again */
+    HANDLER_STALE,      /* its entity is past it: done, without its handlers */
     HANDLER_INTERRUPTED /* by the shutdown: it runs again, and costs no attempt */
 };
 
@@ -109,6 +110,11 @@ struct handler_kind {
      * savepoint that the caller has queued. Returns how many, or -1. */
     int (*send)(struct db *db, struct db_args *args, const struct action *action,
                 const struct claimed *event, struct err *err);
+    /* WORK_SQL, NULL: always: whether the actions of class WORK_LEASED that come after it may run;
+     * looks, on a connection without a transaction, and changes nothing. `result` comes zeroed, and
+     * stays so where they may. -1: the statement failed. */
+    int (*judge)(struct db *db, struct db_args *args, const struct action *action,
+                 const struct handler_event *event, struct handler_result *result, struct err *err);
     /* WORK_LEASED: runs it, outside of a transaction, in a worker's thread; several threads at
      * once, with different events. `result` comes zeroed. */
     void (*run)(struct handler_run *run, struct handler_result *result);

@@ -96,6 +96,29 @@ static int begin(struct handler_run *handler, struct err *err)
     return err_set(err, ERR_AGAIN, "%s", run->err.text);
 }
 
+/* False: the result says how the event ends, or the database is away. */
+static bool may_run(struct event_run *event_run, const struct action *action,
+                    struct handler_result *result)
+{
+    struct handler_run *handler = &event_run->run;
+    struct run *run = event_run->leased->run;
+
+    if (!action->kind->judge || handler->db)
+        return true;
+    db_set_timeout(run->db, left_ms(handler));
+    if (db_connect(run->db, &run->err) == 0 &&
+        action->kind->judge(run->db, run->args, action, handler->event, result, &run->err) == 0)
+        return result->end == HANDLER_DONE;
+    if (db_connected(run->db)) {
+        *result =
+            (struct handler_result){.end = HANDLER_RETRY, .error = mem_printf("%s", run->err.text)};
+    } else {
+        run_note_failure(run);
+        handler->failed = true;
+    }
+    return false;
+}
+
 /* Runs leased actions until one of them is not done. */
 static void run_actions(struct event_run *event_run, const struct plan_route *route,
                         struct handler_result *result)
@@ -103,6 +126,8 @@ static void run_actions(struct event_run *event_run, const struct plan_route *ro
     for (size_t a = 0; a < route->count; a++) {
         const struct action *action = &route->actions[a];
 
+        if (!may_run(event_run, action, result))
+            return;
         if (!action->kind->run)
             continue;
         event_run->run.action = action;

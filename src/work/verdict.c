@@ -225,6 +225,10 @@ void verdict_of_result(const struct provider_config *provider, const struct clai
         verdict->what = OUTCOME_DEAD;
         verdict->counts = true;
         break;
+    case HANDLER_STALE:
+        verdict->what = OUTCOME_STALE;
+        verdict->counts = true;
+        break;
     case HANDLER_INTERRUPTED:
         verdict->what = OUTCOME_AGAIN;
         verdict->suspect = event->counted;

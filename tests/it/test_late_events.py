@@ -120,3 +120,84 @@ def test_the_newest_version_of_the_page_wins(page, inboxd):
         post(daemon, "late", f"e{number}", "product.updated", product="p1", version=version, price=100 * version)
     page.wait_until("select count(*) from work", equals=0)
     assert page.rows("select * from late.product") == [("p1", 700)]
+
+
+# Programs and modules ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def logging(tmp_path):
+    """(action, lines()): a program that writes down what it ran for."""
+    path, log = tmp_path / "handler", tmp_path / "log"
+    path.write_text(f'#!/bin/sh\nprintf "%s\\n" "$INBOXD_KEY $INBOXD_EVENT_TYPE" >>{log}\n')
+    path.chmod(0o755)
+    return f"exec:{path}", lambda: log.read_text().splitlines() if log.exists() else []
+
+
+def test_p07_a_program_does_not_run_for_what_comes_early_or_too_late(page, inboxd, logging):
+    """However they come, and each of them twice, a program runs as the handler in SQL does: once a transition."""
+    action, lines = logging
+    daemon = inboxd(providers={"shop": provider(machine="order", on=action, defer="100ms")})
+    for number, arrival in enumerate(itertools.permutations(["paid", "shipped", "refunded"])):
+        for step in arrival:
+            for copy in ("", "-again"):
+                post(daemon, "shop", f"{number}-{step}{copy}", f"order.{step}", order=f"o{number}")
+    page.wait_until("select count(*) from work", equals=0)
+    assert page.rows("select distinct machine, state from entity_state") == [("order", "refunded")]
+    ran = {}
+    for line in lines():
+        key, event_type = line.split()
+        ran.setdefault(key, []).append(event_type)
+    assert len(ran) == 6
+    for steps in ran.values():
+        assert tuple(steps) in {("order.paid", "order.shipped", "order.refunded"), ("order.paid", "order.refunded")}
+    assert page.value("select count(*) from processed_events") == len(lines())
+    assert page.value("select count(*) from outcome where status = 2 and last_error like 'stale: o_ is past order.%%'") == 36 - len(lines())
+    assert page.value("select count(*) from outcome where status <> 2") == 0
+
+
+def test_p07_a_program_waits_for_its_turn_with_the_reason(page, inboxd, logging):
+    action, lines = logging
+    daemon = inboxd(providers={"shop": provider(machine="order", on=action, defer="1h", **{"on order.paid": "ignore"})})
+    post(daemon, "shop", "e1", "order.shipped", order="o1")
+    page.wait_until("select last_error from work", equals="too early: order.shipped of o1, which is not known yet")
+    assert (lines(), page.value("select count(*) from entity_state")) == ([], 0)
+    assert page.rows("select attempt, aside from work") == [(0, "defer")]
+    post(daemon, "shop", "e2", "order.paid", order="o1")
+    page.wait_until("select count(*) from work", equals=0)
+    assert lines() == ["o1 order.shipped"]
+    assert page.rows("select state from entity_state") == [("shipped",)]
+
+
+def test_a_failing_program_leaves_the_machine_where_it_was(page, inboxd, tmp_path):
+    path = tmp_path / "fails"
+    path.write_text("#!/bin/sh\nexit 1\n")
+    path.chmod(0o755)
+    daemon = inboxd(providers={"shop": provider(machine="order", on=f"exec:{path}", attempts="1")})
+    post(daemon, "shop", "e1", "order.paid", order="o1")
+    page.wait_until("select status from webhook_inbox", equals=DEAD)
+    assert page.value("select count(*) from entity_state") == 0
+
+
+def test_a_program_runs_for_what_its_machine_does_not_name(page, inboxd, logging):
+    action, lines = logging
+    daemon = inboxd(providers={"shop": provider(machine="order", on=action)})
+    post(daemon, "shop", "e1", "order.viewed", order="o1")
+    post(daemon, "shop", "e2", "order.refunded")  # no key: no entity
+    page.wait_until("select count(*) from work", equals=0)
+    assert sorted(lines()) == [" order.refunded", "o1 order.viewed"]
+    assert page.value("select count(*) from entity_state") == 0
+
+
+def test_p07_a_program_without_an_order_does_not_run_early_either(page, inboxd, logging):
+    action, lines = logging
+    daemon = inboxd(providers={"shop": provider(machine="order", on=action, order="none", defer="100ms")})
+    post(daemon, "shop", "e1", "order.shipped", order="o1")
+    page.wait_until("select last_error from work", equals="too early: order.shipped of o1, which is not known yet")
+    assert lines() == []
+    post(daemon, "shop", "e2", "order.paid", order="o1")
+    page.wait_until("select count(*) from work", equals=0)
+    assert lines() == ["o1 order.paid", "o1 order.shipped"]
+    post(daemon, "shop", "e3", "order.paid", order="o1")
+    page.wait_until("select last_error from webhook_inbox where event_id = 'e3'", equals="stale: o1 is past order.paid")
+    assert len(lines()) == 2
