@@ -1,11 +1,12 @@
 -- lane_take.sql: $1 provider, $2 seconds of the lease (as in lane_claim.sql, whose transaction this ends), $3 events that are
 -- to run at once, $4 attempts allowed, $5 seconds until an event that runs alone is due again unless it is settled, $6
--- whether a failed event steps aside (order = serial), $7 worker.
+-- whether a failed event steps aside (order = serial), $7 worker, $8 suspect events at most.
 -- Chooses what to run of the lanes that were just leased. Of each lane EITHER one event alone: a due one that stepped
 -- aside, else its first one if that is suspect or not of class sql; OR its first ones, as many as can run together
 -- ($3 * $3 over all lanes at most, so that a lane that has many is not leased again for each few).
 -- The attempt of a suspect event counts from here on: attempt + 1, a token; under `serial` it steps aside already, so that
 -- the others go on if it kills the process again. Where its attempts are used up it is dead, and the lane has nothing.
+-- Lanes with more suspects than $8 are left for a little later: what has begun here counts, so nothing begins that has to wait.
 -- A lane whose lease had run out unsettled has nothing either: what may have been running in it becomes suspect, and the
 -- lane is free again at once.
 -- Returns a row an event, lane by lane in the order of ids (alone: it runs alone; counted: its attempt is committed; dead:
@@ -42,7 +43,7 @@ with mine as materialized (
                     order by w.id + 0
                     limit greatest(1, $3::bigint * $3::bigint / m.lanes)) f) r
      where m.taken_id = -1 and not exists (select from stepped s where s.key = m.key)
-), chosen as materialized (
+), wanted as materialized (
     select key, id, attempt, attempt_base, event_type, run_at, received_at, deferred_since, class, suspect, aside, token,
            last_error, true as alone
       from stepped
@@ -51,6 +52,10 @@ with mine as materialized (
            last_error, alone
       from first
      where joins or place = 1 and alone and run_at <= now()
+), chosen as materialized (
+    select c.*
+      from (select w.*, count(*) filter (where w.suspect) over (order by w.key, w.id) as suspects from wanted w) c
+     where not c.suspect or c.suspects <= $8::int
 ), started as (
     update inboxd.work w
        set attempt = w.attempt + 1,
@@ -89,11 +94,12 @@ with mine as materialized (
            select m.taken_id from mine m where m.taken_id > 0 and m.taken_alone))
 ), taken as (
     update inboxd.lane l
-       set taken_id = case when m.taken_id > 0 then 0 else coalesce(c.last, -1) end,
+       set taken_id = case when m.taken_id > 0 or c.later then 0 else coalesce(c.last, -1) end,
            taken_alone = m.taken_id = -1 and coalesce(c.alone, false),
-           ready_at = case when m.taken_id > 0 then now() else l.ready_at end
+           ready_at = case when m.taken_id > 0 then now() when c.later then now() + interval '0.2 s' else l.ready_at end
       from mine m
-      left join (select key, max(id) as last, bool_or(alone) as alone from chosen group by key) c on c.key = m.key
+      left join (select w.key, max(c.id) as last, bool_or(c.alone) as alone, count(c.id) = 0 as later
+                   from wanted w left join chosen c on c.id = w.id group by w.key) c on c.key = m.key
      where l.key = any (array(select o.key from mine o)) and l.key || '' = m.key and l.provider || '' = $1::text
 )
 select m.key, m.token, c.id, c.attempt, c.attempt_base, c.event_type, c.run_at, c.received_at, c.deferred_since, c.class,
@@ -101,5 +107,5 @@ select m.key, m.token, c.id, c.attempt, c.attempt_base, c.event_type, c.run_at, 
        coalesce(c.suspect and c.attempt - c.attempt_base >= $4::int, false) as dead, now() as now
   from mine m
   left join chosen c on c.key = m.key
- where m.taken_id = -1
+ where m.taken_id = -1 and (c.id is not null or not exists (select from wanted w where w.key = m.key))
  order by m.key, c.id

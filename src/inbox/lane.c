@@ -29,6 +29,7 @@ int lane_send_take(struct db *db, struct db_args *args, const struct lane_terms 
     db_args_float8(args, terms->due_again_s);
     db_args_bool(args, terms->serial);
     db_args_text(args, terms->worker);
+    db_args_int4(args, terms->suspects);
     return db_send(db, db_query("lane_take"), args, err);
 }
 

@@ -44,6 +44,7 @@ struct lane_terms {
     struct str provider, worker;
     struct position after; /* (ready_at, number) */
     int limit;             /* lanes, and events that run in one transaction */
+    int suspects;          /* events at most whose attempt counts from the claim on */
     double lease_s;
     int attempts;       /* allowed */
     double due_again_s; /* of an event that runs alone and is never settled */

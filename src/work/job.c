@@ -10,13 +10,29 @@ void job_call_another(struct pool *pool)
         pthread_cond_signal(&pool->work);
 }
 
-void job_end(struct pool *pool, const struct job *job)
+void job_alone_end(struct pool *pool, struct job *job)
 {
-    job->source->running--;
-    if (job->kind != JOB_ALONE)
+    if (!job->alone)
         return;
+    job->alone = false;
     schedule_alone_end(&pool->schedule, job->provider);
     job_call_another(pool); /* one that did not fit may be due */
+}
+
+void job_end(struct pool *pool, struct job *job)
+{
+    job->source->running--;
+    job_alone_end(pool, job);
+}
+
+/* What a claim of lanes finds is known only when it counts already. */
+static void expect_suspects(struct pool *pool, struct job *job)
+{
+    job->alone = schedule_alone_fits(&pool->schedule, job->provider);
+    if (!job->alone)
+        return;
+    schedule_alone_begin(&pool->schedule, job->provider);
+    job->suspects = job->provider->in_process ? 1 : CLAIM_MAX;
 }
 
 static void take_source(struct pool *pool, struct source *source, enum queue queue, struct job *job)
@@ -33,11 +49,14 @@ static void take_source(struct pool *pool, struct source *source, enum queue que
         feed->alone_last = true;
         schedule_alone_begin(&pool->schedule, job->provider);
         job->kind = JOB_ALONE;
+        job->alone = true;
         return;
     }
     feed->alone_last = false;
     job->kind = JOB_BATCH;
     feed_claim_begin(feed, &job->claim);
+    if (queue == QUEUE_LANE)
+        expect_suspects(pool, job);
 }
 
 static bool find_job(struct pool *pool, struct job *job, int64_t now)

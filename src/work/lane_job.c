@@ -100,10 +100,12 @@ static void run_claim(struct member *member, struct job *job, struct run *run)
 {
     struct pool *pool = member->pool;
     struct lease_hold hold;
-    bool ok = lane_run_claim(run, job->claim.after, job->claim.limit) == 0;
+    bool ok = lane_run_claim(run, job->claim.after, job->claim.limit, job->suspects) == 0;
 
     pool_lock(pool);
     report_claim(job, &run->lanes->lanes, ok);
+    if (!ok || !lane_run_has_counted(run))
+        job_alone_end(pool, job);
     if (!ok && run_failed(run) != RUN_ROLLED_BACK)
         member_pause(member, run->err.text);
     pool_unlock(pool);
@@ -140,6 +142,6 @@ void lane_job_do(struct member *member, struct job *job)
         pool_lock(pool);
         feed_claim_failed(job->feed, &job->claim);
     }
-    job->source->running--;
+    job_end(pool, job);
     pool_unlock(pool);
 }

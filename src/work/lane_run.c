@@ -22,7 +22,7 @@ static bool is_strict(const struct run *run)
 
 /* ---- the claim ---- */
 
-static void set_terms(struct run *run, struct position after, int limit)
+static void set_terms(struct run *run, struct position after, int limit, int suspects)
 {
     const struct provider_config *config = run->provider->config;
     int64_t backoff = backoff_delay_ms(&config->backoff, 1, run_random());
@@ -33,6 +33,7 @@ static void set_terms(struct run *run, struct position after, int limit)
         .worker = run->worker,
         .after = after,
         .limit = limit,
+        .suspects = suspects,
         .lease_s = (double)config->lease_ms / 1000,
         .attempts = config->attempts,
         .due_again_s = (double)due_again / 1000,
@@ -53,11 +54,11 @@ static int send_claim(struct run *run)
     return db_sync(run->db, &run->err);
 }
 
-int lane_run_claim(struct run *run, struct position after, int limit)
+int lane_run_claim(struct run *run, struct position after, int limit, int suspects)
 {
     struct db_result *found = NULL, *taken = NULL;
 
-    set_terms(run, after, limit);
+    set_terms(run, after, limit, suspects);
     run->next_run_at = INT64_MAX;
     run->lanes->claimed_us = run->lanes->alive_us = clock_mono_us();
     db_set_timeout(run->db, CLAIM_TIMEOUT_MS);
@@ -75,6 +76,16 @@ int lane_run_claim(struct run *run, struct position after, int limit)
     run_abandon(run);
     (void)fault("work.after_claim");
     return 0;
+}
+
+bool lane_run_has_counted(const struct run *run)
+{
+    const struct claim *claim = &run->lanes->lanes.claim;
+
+    for (size_t i = 0; i < claim->count; i++)
+        if (claim->events[i].counted)
+            return true;
+    return false;
 }
 
 bool lane_run_has_time(const struct run *run)

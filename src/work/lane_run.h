@@ -21,8 +21,11 @@ struct lane_run {
     struct lane_next next; /* of the lanes that were released last */
 };
 
-/* -1: run_failed() says how it ended. `run->lanes` is set and zeroed. No lanes: nothing was due. */
-int lane_run_claim(struct run *run, struct position after, int limit) MUST_CHECK;
+/* -1: run_failed() says how it ended. `run->lanes` is set and zeroed. No lanes: nothing was due.
+ * At most `suspects` events begin an attempt that counts, whatever becomes of the process. */
+int lane_run_claim(struct run *run, struct position after, int limit, int suspects) MUST_CHECK;
+/* Whether one of those that were claimed has. */
+bool lane_run_has_counted(const struct run *run);
 
 /* Sets the run's claim to the events of the next transaction (none, where lanes have nothing and
  * are only to be released). False: everything is released. */

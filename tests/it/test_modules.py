@@ -1,6 +1,7 @@
 """module: plug-ins in C. What they see, what their connection is worth, and what the daemon survives of them."""
 
 import contextlib
+import json
 import threading
 
 import pytest
@@ -8,6 +9,7 @@ from support import DEAD, DONE
 from support.places import ROOT
 
 from it.working import QUICK, effects, fill, outcomes, wait_done
+from sql.statements import event, run, store
 
 LEASED = {"class": "leased"}
 
@@ -205,6 +207,24 @@ def test_b14_an_event_that_ends_the_process_costs_only_itself(pg, daemon, how, e
     assert effects(pg) == (199, 199)
     assert pg.value("select event_id from dead_letters") == "e00100"
     assert "did not finish" in pg.value("select last_error from dead_letters")
+
+
+@pytest.mark.parametrize("order", ["serial", "strict"])
+def test_b14_a_keyed_event_that_ends_the_process_costs_only_itself(pg, daemon, order):
+    """Each key's first event is suspect after the first end. They run one by one, so that the poison's next costs no other an attempt."""
+    keys = [f"k{n:02}" for n in range(40)]
+    run(pg, "store_lanes", ["h"] * len(keys), keys)
+    store(pg, *(event(f"e{n:03}", ordering_key=keys[n % 40], lane=keys[n % 40], body=json.dumps(
+        {"id": f"e{n:03}", **do("abort" if n == 20 else "once")}).encode(), **LEASED) for n in range(80)))  # fmt: skip
+    running = daemon({"lease": "1s", "key": "body:/k", "order": order}, workers=3)
+    with supervised(running) as ends:
+        wait_done(pg, 120)
+        assert running.running()
+    assert ends[:4] == [-6] * 4
+    assert outcomes(pg) == {(DONE, 1): 79, (DEAD, 3): 1}
+    assert effects(pg) == (79, 79)
+    assert pg.value("select event_id from dead_letters") == "e020"
+    assert pg.value("select count(*) from lane") == 0
 
 
 def test_b14_a_module_that_does_not_return_holds_one_worker(pg, daemon):

@@ -19,11 +19,13 @@ def put(where, *pairs, provider="h", **more):
     return store(where, *(event(id, provider, ordering_key=key, lane=key, **more) for id, key in pairs))
 
 
-def take(where, limit=50, lease=15.0, attempts=3, due_again=60.0, serial=True, provider="h", after=("-infinity", 0)):
+def take(where, limit=50, lease=15.0, attempts=3, due_again=60.0, serial=True, provider="h", after=("-infinity", 0),
+         suspects=50):  # fmt: skip
     """Claims and, of a Pg, commits; returns (what was found, rows)."""
     session = where if hasattr(where, "connection") else where.session()
     found = dict(zip(CLAIM, run(session, "lane_claim", provider, *after, limit, lease)[0]))
-    rows = [dict(zip(TAKE, row)) for row in run(session, "lane_take", provider, lease, limit, attempts, due_again, serial, "test")]
+    taken = run(session, "lane_take", provider, lease, limit, attempts, due_again, serial, "test", suspects)
+    rows = [dict(zip(TAKE, row)) for row in taken]
     if session is not where:
         session.commit()
         session.close()
@@ -129,7 +131,7 @@ def test_p06_a_claim_never_sees_what_the_last_holder_has_finished(pg):
     claiming = pg.session()
     run(claiming, "lane_claim", "h", "-infinity", 0, 50, 15.0)  # skips the lane: it is locked
     ending.commit()
-    assert run(claiming, "lane_take", "h", 15.0, 50, 3, 60.0, True, "test") == []
+    assert run(claiming, "lane_take", "h", 15.0, 50, 3, 60.0, True, "test", 50) == []
     claiming.commit()
     assert ids(take(pg)[1]) == [3]
 
@@ -245,6 +247,25 @@ def test_p05_a_killer_is_dead_at_its_bound_and_the_others_lose_nothing(pg):
     _, rows = take(pg)
     assert ids(rows) == [2]
     assert pg.value("select attempt from work where id = 2") == 1
+
+
+@pytest.mark.parametrize("serial", [True, False])
+def test_b14_a_claim_begins_no_more_suspects_than_it_may(pg, serial):
+    """The others lose no attempt if it ends the process; their keys are free again in a moment."""
+    put(pg, ("a", "k1"), ("b", "k2"), ("c", "k3"), ("d", "k4"))
+    pg.execute("update work set suspect = true where id <> 3")
+    found, rows = take(pg, serial=serial, suspects=1)
+    assert found["lanes"] == 4
+    assert [(r["id"], r["counted"]) for r in rows] == [(1, True), (3, False)]
+    assert pg.column("select attempt from work order by id") == [1, 0, 0, 0]
+    assert pg.column("select token > 0 from work order by id") == [True, False, False, False]
+    assert pg.rows("select key, taken_id, ready_at - now() < interval '1 s' from lane order by key") == [
+        ("k1", 1, False), ("k2", 0, True), ("k3", 3, False), ("k4", 0, True),
+    ]  # fmt: skip
+    pg.execute("update lane set ready_at = now() where taken_id = 0")
+    assert take(pg, serial=serial, suspects=0)[1] == []
+    pg.execute("update lane set ready_at = now() where taken_id = 0")
+    assert ids(take(pg, serial=serial, suspects=2)[1]) == [2, 4]
 
 
 def test_a_killer_under_serial_lets_the_others_go_on_meanwhile(pg):
