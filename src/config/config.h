@@ -138,6 +138,7 @@ struct provider_config {
     int64_t exec_memory, exec_output; /* bytes; exec_memory 0: no limit */
     struct str module_path;           /* the daemon's */
     int concurrency; /* most batches of this provider that run at once in one daemon */
+    int weight;      /* turns in a row among the providers */
 };
 
 struct config {

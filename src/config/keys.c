@@ -261,6 +261,9 @@ const struct key key_table[] = {
     KEY(PROVIDER, concurrency, COUNT, "workers - 1, at least 1",
         "The most batches of this provider that one daemon runs at once.",
         IN_PROVIDER(concurrency), .min = 1, .max = 256, .flags = KEY_COMPUTED),
+    KEY(PROVIDER, weight, COUNT, "1",
+        "How many batches in a row are this provider's where others wait too.",
+        IN_PROVIDER(weight), .min = 1, .max = 100),
 };
 /* clang-format on */
 

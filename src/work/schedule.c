@@ -73,6 +73,7 @@ void schedule_set_plan(struct schedule *schedule, const struct plan *plan)
         source->plan_index = (int)i;
     }
     schedule->next_look_us = schedule->next_sweep_us = 0;
+    schedule->turns = 0;
 }
 
 void schedule_release(struct schedule *schedule)
@@ -107,6 +108,18 @@ static bool wants(const struct schedule *schedule, const struct source *source,
     return false;
 }
 
+static void take_turn(struct schedule *schedule, size_t n, bool again, const struct plan *plan)
+{
+    int weight = plan->providers[schedule->sources[n]->plan_index].config->weight;
+
+    schedule->turns = again ? schedule->turns + 1 : 1;
+    schedule->turn = n;
+    if (schedule->turns >= weight) {
+        schedule->turn = n + 1;
+        schedule->turns = 0;
+    }
+}
+
 struct source *schedule_pick(struct schedule *schedule, const struct plan *plan, int64_t now_us,
                              enum queue *queue)
 {
@@ -114,7 +127,7 @@ struct source *schedule_pick(struct schedule *schedule, const struct plan *plan,
         size_t n = (schedule->turn + i) % schedule->count;
 
         if (wants(schedule, schedule->sources[n], plan, now_us, queue)) {
-            schedule->turn = n + 1;
+            take_turn(schedule, n, i == 0, plan);
             schedule->sources[n]->last = *queue;
             return schedule->sources[n];
         }

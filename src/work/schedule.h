@@ -26,6 +26,7 @@ struct schedule {
     struct source **sources; /* sorted by name */
     size_t count;
     size_t turn; /* where the next pick begins */
+    int turns;   /* that the source there has had in a row */
 
     int alone, alone_in_process; /* events that run alone now; those of them that may end the
                                     daemon, at most one, and then no other */
@@ -40,7 +41,8 @@ void schedule_set_plan(struct schedule *schedule, const struct plan *plan);
 void schedule_release(struct schedule *schedule);
 struct source *schedule_find(const struct schedule *schedule, struct str name); /* NULL: none */
 
-/* The next provider with something to claim, and which of its queues, both in turn; NULL: none. */
+/* The next provider with something to claim, and which of its queues, both in turn; NULL: none. A
+ * provider has as many turns in a row as its weight, if it wants them. */
 struct source *schedule_pick(struct schedule *schedule, const struct plan *plan, int64_t now_us,
                              enum queue *queue);
 bool schedule_has_more(const struct schedule *schedule, const struct plan *plan, int64_t now_us);
