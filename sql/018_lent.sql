@@ -11,11 +11,13 @@ create function inboxd.lent_refuse() returns trigger
 begin
     if exists (select from inboxd.lent l where l.id = new.id) then
         raise exception 'a handler must not commit: the transaction is the worker''s to end'
-            using errcode = 'IBX03';
+            using errcode = 'IBX05';
     end if;
     return null;
 end
 $$;
+
+revoke execute on function inboxd.lent_refuse() from public;
 
 create constraint trigger lent_refuse after insert on inboxd.lent
     deferrable initially deferred for each row execute function inboxd.lent_refuse();

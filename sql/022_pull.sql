@@ -272,7 +272,7 @@ begin
     since := coalesce(w.deferred_since, now());
     if now() - since >= policy.defer_limit then
         perform inboxd.pull_dead(w, format('deferred for longer than defer_limit (%s s): %s',
-                                           extract(epoch from policy.defer_limit)::bigint, inboxd.cut_error(reason)));
+                                           trim_scale(extract(epoch from policy.defer_limit)), inboxd.cut_error(reason)));
         return 'dead';
     end if;
     update inboxd.work k

@@ -18,6 +18,8 @@
 
 #define PROXY_WAIT_US 5000000
 #define AGAIN_MS 50
+/* What the kernel keeps for a socket of which nothing is read. A longer header is the library's. */
+#define PEEK_MAX 32768
 
 struct arrival {
     struct arrival *prev, *next;
@@ -177,7 +179,7 @@ static void look_at_head(struct arrival *arrival, size_t size)
         refuse(arrival, scan.fault);
         return;
     }
-    if (scan.whole) {
+    if (scan.whole || size == arrivals->size) {
         hand_over(arrival);
         return;
     }
@@ -256,9 +258,10 @@ struct arrivals *arrivals_new(struct http_server *server)
     struct arrivals *arrivals = mem_alloc(sizeof(*arrivals));
 
     arrivals->server = server;
-    arrivals->size = server->options.limits.header > PROXY_HEADER_MAX
-                         ? server->options.limits.header
-                         : PROXY_HEADER_MAX;
+    arrivals->size =
+        server->options.limits.header < PEEK_MAX ? server->options.limits.header : PEEK_MAX;
+    if (arrivals->size < PROXY_HEADER_MAX)
+        arrivals->size = PROXY_HEADER_MAX;
     arrivals->bytes = mem_alloc(arrivals->size);
     return arrivals;
 }

@@ -83,7 +83,7 @@ static bool is_host(struct str host)
 static bool is_value(struct str value)
 {
     for (size_t i = 0; i < value.len; i++)
-        if (is_control(value.ptr[i]) && value.ptr[i] != '\t')
+        if (value.ptr[i] == '\0' || value.ptr[i] == '\r' || value.ptr[i] == '\n')
             return false;
     return true;
 }

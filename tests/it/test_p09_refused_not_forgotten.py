@@ -256,7 +256,7 @@ def test_a_database_that_hangs_delays_no_answer_and_memory_is_bounded(pg, inboxd
 
 
 def test_what_waits_at_the_end_is_written_and_what_is_old_is_purged(pg, inboxd):
-    daemon = inboxd(retain="1h")
+    daemon = inboxd(retain_quarantine="1h")
     daemon.post("h", "{}", WRONG, sign=False)
     assert daemon.terminate() == 0
     assert pg.value("select count(*) from quarantine") == 1

@@ -110,7 +110,7 @@ def test_b02_a_claim_takes_never_more_than_asked_whatever_the_plan(pg, planner, 
     assert session.do("select count(*) from work") == [(500 - 58,)]
     prepare(session, "suspect_claim", **{**PLANNERS[planner], "plan_cache_mode": mode})
     session.do("update work set suspect = true")
-    assert len(session.do("execute suspect_claim ('h', 3, 60, 'w')")) == 1
+    assert len(session.do("execute suspect_claim ('h', 3, 60, 'w', 'sql')")) == 1
     assert session.do("select count(*) from work where token > 0") == [(1,)]
 
 

@@ -138,7 +138,7 @@ def test_due_providers_tells_what_can_be_claimed_and_when_the_next_can(pg):
     store(pg, event("l", provider="l", **{"class": "leased"}))
     at = [("h", "sql"), ("i", "sql"), ("j", "sql"), ("none", "sql"), ("h", "sql"), ("l", "sql"), ("l", "leased"), ("h", "leased")]
     times = ["-infinity"] * 4 + ["infinity"] + ["-infinity"] * 3
-    rows = run(pg, "due_providers", [p for p, _ in at], [q for _, q in at], times, [0] * len(at))
+    rows = sorted(run(pg, "due_providers", [p for p, _ in at], [q for _, q in at], times, [0] * len(at)))
     assert [row[:3] for row in rows] == [
         (1, True, False), (2, False, False), (3, False, True), (4, False, False), (5, False, False),
         (6, False, False), (7, True, False), (8, False, False),

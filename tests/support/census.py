@@ -42,8 +42,8 @@ def connections(daemon):
     """How many connections of senders the daemon has open."""
     with open(f"/proc/{daemon.pid}/net/tcp", encoding="ascii") as table:
         rows = [line.split() for line in list(table)[1:]]
-    port = f":{daemon.address[1]:04X}"
-    return sum(1 for row in rows if row[1].endswith(port) and row[3] != "0A" and row[9] != "0")  # no listener; has an owner
+    own = "0100007F:" + f"{daemon.address[1]:04X}"  # a sender on 127.0.0.2 may have the same port
+    return sum(1 for row in rows if row[1] == own and row[3] != "0A" and row[9] != "0")  # no listener; has an owner
 
 
 class Census:

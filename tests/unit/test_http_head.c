@@ -57,7 +57,7 @@ static const struct example {
     {TEXT("GET / HTTP/1.0\r\nA: b\r\n c\r\n"), HTTP_BAD_FRAMING, false},
     {TEXT("GET / HTTP/1.0\r\nA: b\0"), HTTP_BAD_FRAMING, false},
     {TEXT("GET / HTTP/1.0\r\nA: b\rc"), HTTP_BAD_FRAMING, false},
-    {TEXT("GET / HTTP/1.0\r\nA: b\x02\r\n"), HTTP_BAD_FRAMING, false},
+    {TEXT("GET / HTTP/1.0\r\nA: b\x02\x7f\r\n\r\n"), HTTP_NO_FAULT, true},
     {TEXT("GET / HTTP/1.0\r\nA: \tb\t\r\n\r\n"), HTTP_NO_FAULT, true},
     {TEXT("GET / HTTP/1.0\r\nContent-Length: 3 \r\n"), HTTP_BAD_FRAMING, false},
     {TEXT("GET / HTTP/1.0\r\nContent-Length: 3\r\nContent-Length: 4\r\n"), HTTP_BAD_FRAMING, false},
