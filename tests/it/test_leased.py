@@ -2,7 +2,6 @@
 costs no more than the lease; one that lives keeps it; one that lost it changes nothing."""
 
 import json
-import time
 
 import pytest
 from support import DEAD, DONE, wait_until
@@ -308,11 +307,12 @@ def test_p05_b14_an_event_that_kills_its_daemon_costs_only_itself(pg, inboxd, pr
         if not daemon.running():
             daemon.wait_killed()
             daemon = inboxd(providers=leased(it.action), workers=2)
-        time.sleep(0.1)
+        wait_until(lambda: not daemon.running() or not pg.value("select count(*) from work"), 60)
     assert {status for status, attempt in outcomes(pg)} == {DONE, DEAD}
     assert sorted(pg.column("select event_id from dead_letters")) == ["e00007", "e00030"]
     assert set(pg.column("select attempt from dead_letters")) == {3}
-    assert it.seen("end") == [name for name in names(60) if name not in ("e00007", "e00030")]
+    # At least once: what was done beside a killer and not yet settled is done again.
+    assert set(it.seen("end")) == {name for name in names(60) if name not in ("e00007", "e00030")}
 
 
 def test_p05_b14_a_sql_part_that_ends_its_session_costs_only_itself(pg, inboxd, program):
