@@ -1,13 +1,14 @@
 /* A pooler hands out process ids of its own, so ours is not what the server says. Then it is asked
- * what it does with sessions: while a second connection is within a transaction, the first one
- * still has the process that it began with, and the second one another, or sessions are shared. */
+ * what it does with sessions: while others are within transactions, the first connection still has
+ * the process that it began with, and none of them does, or sessions are shared. */
 #include "db/pooler.h"
 
 #include <string.h>
 
 #include "db/connection.h"
 
-#define TIMEOUT_MS 5000
+#define TIMEOUT_MS 2000
+#define OTHERS 8 /* connections that try to get the first one's session */
 
 static struct db *open_connection(const char *conninfo, struct err *err)
 {
@@ -40,26 +41,42 @@ static int refuse(struct err *err)
                    "itself, or a pool with pool_mode = session");
 }
 
+/* 1: the connection has the session that another one began with; 0: one of its own, within a
+ * transaction from now on. */
+static int takes_session(struct db *db, int64_t began, struct err *err)
+{
+    int64_t pid = 0;
+
+    if (db_exec(db, "BEGIN", err) < 0) /* pool_mode = statement knows no transactions */
+        return strcmp(db_sqlstate(db), "08P01") == 0 ? 1 : -1;
+    if (backend(db, &pid, err) < 0)
+        return -1;
+    return pid == began;
+}
+
+/* Where sessions are shared, the first one's is idle, and one of those who ask for one gets it:
+ * each of them keeps what it got. */
 static int compare_sessions(struct db *first, int64_t began, const char *conninfo, struct err *err)
 {
-    struct db *second = open_connection(conninfo, err);
-    int64_t other = 0, now = 0;
-    int rc = -1;
+    struct db *others[OTHERS] = {NULL};
+    int64_t now = 0;
+    int taken = 0;
 
-    if (!second)
-        return -1;
-    if (db_exec(second, "BEGIN", err) < 0) {
-        /* pool_mode = statement knows no transactions */
-        rc = strcmp(db_sqlstate(second), "08P01") == 0 ? refuse(err) : -1;
-        goto out;
+    for (size_t i = 0; i < OTHERS && taken == 0; i++) {
+        others[i] = open_connection(conninfo, err);
+        taken = others[i] ? takes_session(others[i], began, err) : -1;
+        if (taken < 0 && i > 0) { /* the pool has no more */
+            taken = 0;
+            break;
+        }
     }
-    if (backend(second, &other, err) < 0 || backend(first, &now, err) < 0 ||
-        db_exec(second, "ROLLBACK", err) < 0)
-        goto out;
-    rc = other == began || now != began ? refuse(err) : 0;
-out:
-    db_free(second);
-    return rc;
+    if (taken == 0 && backend(first, &now, err) < 0)
+        taken = -1;
+    for (size_t i = 0; i < OTHERS; i++)
+        db_free(others[i]);
+    if (taken < 0)
+        return -1;
+    return taken || now != began ? refuse(err) : 0;
 }
 
 int pooler_check(const char *conninfo, struct err *err)

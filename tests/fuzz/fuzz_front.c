@@ -204,10 +204,7 @@ static void add_sender(enum origin source)
     *sender = (struct sender){.fd = fds[0]};
     buf_init(&sender->sent, BUF_NO_CAP);
     buf_init(&sender->got, BUF_NO_CAP);
-    if (source == THROUGH_PROXY_PROTOCOL)
-        greeting(server->greetings, fds[1], address, len);
-    else
-        server_take_socket(server, fds[1], address, len);
+    arrive(server->arrivals, fds[1], address, len, source == THROUGH_PROXY_PROTOCOL);
 }
 
 /* Whether anything came. */

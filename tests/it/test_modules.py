@@ -194,7 +194,9 @@ def test_b23_a_session_that_ends_between_two_writes_keeps_neither(pg, daemon):
 
 
 @pytest.mark.parametrize(("how", "end"), [("abort", -6), ("overflow", -11), ("exit", 0), ("kill", -9)])
-def test_b14_an_event_that_ends_the_process_costs_only_itself(pg, daemon, how, end):
+def test_b14_an_event_that_ends_the_process_costs_only_itself(pg, daemon, build, how, end):
+    if how == "overflow" and build in ("asan", "tsan"):
+        pytest.skip("the sanitizers catch the overflow, report it and end the process their own way")
     fill(pg, [do(how) if n == 100 else do("once") for n in range(200)], **LEASED)
     running = daemon({"lease": "1s"}, workers=3)
     with supervised(running) as ends:
