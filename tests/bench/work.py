@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Measures working: how fast a backlog of events of 1.5 KB is worked off by SQL handlers, exactly once.
+"""Measures working: how fast a backlog of events of 1.5 KB is worked off by SQL handlers, exactly once, and by a module.
 
     tests/bench/work.py [--pairs 5] [--events 40000] [--json FILE] [--build release] [SCENARIO...]
 
-Scenarios: noop inserts snapshot finished hot lanes_snapshot (default: all). The machine is shared and noisy, so the figure that counts is a
+Scenarios: noop inserts leased snapshot finished hot lanes_snapshot (default: all). The machine is shared and noisy, so the figure that counts is a
 ratio inside one interleaved run (A B A B ...), as medians. B is the loop that most teams would write, on article.sql's
 table with the same number of threads and the same batch: claim a batch, mark it, commit; then an UPDATE and a commit for
 each event. It calls no handler at all.
@@ -58,7 +58,7 @@ select l.id, l.provider, l.event_id, l.received_at, '{{"content-type": "applicat
        convert_to(d::text, 'UTF8'), true
   from inboxd.ledger l, lateral (select bench.document(l.id) as d) x where l.event_id like 'evt%';
 insert into inboxd.work (id, provider, class, received_at, run_at)
-select id, provider, 'sql', received_at, clock_timestamp() from inboxd.ledger where event_id like 'evt%' order by id;
+select id, provider, '{work_class}', received_at, clock_timestamp() from inboxd.ledger where event_id like 'evt%' order by id;
 insert into inboxd.counters (provider, minute, stored) values ('p', date_trunc('minute', now()), {n});
 """
 
@@ -89,7 +89,7 @@ class Bench:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="inboxd-bench-"))
         self.program = str(ROOT / "build" / options.build / "bin" / "bench_work_bench")
 
-    def fill(self, events, article=0, keep_finished=False, keys=False):
+    def fill(self, events, article=0, keep_finished=False, keys=False, work_class="sql"):
         if not keep_finished:
             self.pg.execute(EMPTY)
         else:
@@ -97,7 +97,7 @@ class Bench:
             self.pg.execute("delete from inboxd.outcome o using inboxd.ledger l where l.id = o.id and l.event_id like 'evt%'")
             self.pg.execute("delete from inboxd.ledger where event_id like 'evt%'")
         if events:
-            self.pg.execute(FILL.format(n=events))
+            self.pg.execute(FILL.format(n=events, work_class=work_class))
         if keys:
             self.pg.execute(KEYS)
         if article:
@@ -112,11 +112,12 @@ class Bench:
             raise RuntimeError(f"bench_work_bench {words}: {done.stderr}")
         return json.loads(done.stdout)
 
-    def pool(self, handler):
+    def pool(self, action):
         config = self.folder / "inboxd.conf"
         config.write_text(
             f"[inboxd]\ndatabase = {self.pg.conninfo()}\nlisten = 127.0.0.1:0\nworkers = {THREADS}\n"
-            f"[provider p]\nverify = none\nevent_id = body:/id\non = sql:bench.{handler}\nconcurrency = {THREADS}\n"
+            f"module_path = {ROOT / 'build' / self.options.build / 'tests' / 'modules'}\n"
+            f"[provider p]\nverify = none\nevent_id = body:/id\non = {action}\nconcurrency = {THREADS}\n"
         )
         result = self._run("pool", str(config), self.pg.conninfo("postgres"))
         done = self.pg.value("select count(*) from inboxd.outcome o join inboxd.ledger l using (id) where l.event_id like 'evt%%'")
@@ -127,18 +128,18 @@ class Bench:
         return self._run("article", self.pg.conninfo("postgres"), str(THREADS), str(BATCH))
 
 
-def against_article(bench, handler):
+def against_article(bench, action, work_class="sql"):
     ours, baseline, cpu = [], [], []
     events = bench.options.events
     for _ in range(bench.options.pairs):
-        bench.fill(events)
-        result = bench.pool(handler)
+        bench.fill(events, work_class=work_class)
+        result = bench.pool(action)
         ours.append(result["per_s"])
         cpu.append(result["cpu_us"])
         bench.fill(0, events // 4)
         baseline.append(bench.article()["per_s"])
     return {
-        f"{handler}: events/s": statistics.median(ours),
+        f"{action}: events/s": statistics.median(ours),
         "the article's loop, events/s": statistics.median(baseline),
         "ratio, median of pairs": round(statistics.median(a / b for a, b in zip(ours, baseline)), 2),
         "each run": ours,
@@ -148,11 +149,15 @@ def against_article(bench, handler):
 
 
 def noop(bench):
-    return against_article(bench, "noop")
+    return against_article(bench, "sql:bench.noop")
 
 
 def inserts(bench):
-    return against_article(bench, "inserts")
+    return against_article(bench, "sql:bench.inserts")
+
+
+def leased(bench):
+    return against_article(bench, "module:noop", "leased")
 
 
 def snapshot(bench):
@@ -161,12 +166,12 @@ def snapshot(bench):
     events = bench.options.events * 4
     for _ in range(max(1, bench.options.pairs // 2)):
         bench.fill(events)
-        free.append(bench.pool("noop")["per_s"])
+        free.append(bench.pool("sql:bench.noop")["per_s"])
         bench.fill(events)
         session = bench.pg.session()
         session.do("set transaction isolation level repeatable read")
         session.do("select count(*) from inboxd.work")
-        result = bench.pool("noop")
+        result = bench.pool("sql:bench.noop")
         session.close()
         held.append(result["per_s"])
         flat.append(result["sixths_s"][0] / result["sixths_s"][-1])
@@ -184,12 +189,12 @@ def finished(bench):
     empty, full = [], []
     for _ in range(bench.options.pairs):
         bench.fill(bench.options.events)
-        empty.append(bench.pool("noop")["per_s"])
+        empty.append(bench.pool("sql:bench.noop")["per_s"])
     bench.pg.execute(EMPTY)
     bench.pg.execute(FILL_FINISHED.format(n=bench.options.finished))
     for _ in range(bench.options.pairs):
         bench.fill(bench.options.events, keep_finished=True)
-        full.append(bench.pool("noop")["per_s"])
+        full.append(bench.pool("sql:bench.noop")["per_s"])
     return {
         f"events/s beside {bench.options.finished} finished": statistics.median(full),
         "events/s beside none": statistics.median(empty),
@@ -203,12 +208,12 @@ def hot(bench):
     events = bench.options.events
     for _ in range(bench.options.pairs):
         bench.fill(events, keys=True)
-        result = bench.pool("inserts")
+        result = bench.pool("sql:bench.inserts")
         keyed.append(result["per_s"])
         cpu.append(result["cpu_us"])
         assert bench.pg.value("select count(*) from inboxd.lane") == 0
         bench.fill(events)
-        free.append(bench.pool("inserts")["per_s"])
+        free.append(bench.pool("sql:bench.inserts")["per_s"])
     return {
         "events/s, half of them of one key": statistics.median(keyed),
         "events/s without keys": statistics.median(free),
@@ -223,12 +228,12 @@ def lanes_snapshot(bench):
     events = bench.options.events * 4
     for _ in range(max(1, bench.options.pairs // 2)):
         bench.fill(events, keys=True)
-        free.append(bench.pool("noop")["per_s"])
+        free.append(bench.pool("sql:bench.noop")["per_s"])
         bench.fill(events, keys=True)
         session = bench.pg.session()
         session.do("set transaction isolation level repeatable read")
         session.do("select count(*) from inboxd.work")
-        result = bench.pool("noop")
+        result = bench.pool("sql:bench.noop")
         session.close()
         held.append(result["per_s"])
         flat.append(result["sixths_s"][0] / result["sixths_s"][-1])
@@ -241,7 +246,7 @@ def lanes_snapshot(bench):
     }
 
 
-SCENARIOS = {f.__name__: f for f in (noop, inserts, snapshot, finished, hot, lanes_snapshot)}
+SCENARIOS = {f.__name__: f for f in (noop, inserts, leased, snapshot, finished, hot, lanes_snapshot)}
 
 
 def main():
