@@ -207,6 +207,7 @@ def test_p2_groups_in_opposite_orders_neither_deadlock_nor_fail(pg, feed):
     assert first.get("stored", 0) + second.get("stored", 0) == 400
     assert first.get("duplicate", 0) + second.get("duplicate", 0) == 400
     stored_once(pg, names)
+    assert "deadlock" not in pg.log_text()
     # Each piece of forty is of one writer alone.
     for start in range(0, 400, 40):
         results = {one.results(name)[0] for name in names[start : start + 40]}

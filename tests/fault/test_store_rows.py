@@ -193,6 +193,7 @@ def test_p2_batches_in_opposite_orders_neither_deadlock_nor_fail(pg, feed):
     assert first.get("stored", 0) + second.get("stored", 0) == 400
     assert first.get("duplicate", 0) + second.get("duplicate", 0) == 400
     stored_once(pg, names)
+    assert "deadlock" not in pg.log_text()
 
 
 def test_p2_copies_in_one_batch_are_one_row(pg, feed):

@@ -30,7 +30,7 @@ def test_a36_a_thousand_leave_right_after_the_last_byte_of_a_slow_commit(pg, inb
     daemon = inboxd(database=relay.conninfo(pg), ack_timeout="60s", workers=0)
 
     assert {answer.text for answer in daemon.post_many("n", [event(f"warm-{number}") for number in range(200)])} == {"ok"}
-    before = Census(daemon)
+    before = Census.settled(daemon, pg)
     relay.delay = 0.2
     for number in range(count):
         client = daemon.client()
@@ -113,12 +113,12 @@ def test_a36_a_refusal_reaches_a_sender_that_closed_its_side_in_the_body(inboxd)
                 assert client.closed()
 
 
-def test_a36_mid_body_on_a_unix_socket(inboxd, tmp_path):
+def test_a36_mid_body_on_a_unix_socket(pg, inboxd, tmp_path):
     path = str(tmp_path / "s")
     with inboxd(listen=f"unix:{path}", idle_timeout="1h", body_timeout="1h", workers=0, writers=1) as daemon:
         with Client(path) as client:
             assert client.post("/webhooks/n", event("first")).text == "ok"
-        before = Census(daemon)
+        before = Census.settled(daemon, pg)
         daemon.freeze()
         for _ in range(20):
             client = Client(path)

@@ -29,7 +29,7 @@ def test_a_slow_attack_on_a_thousand_connections_disturbs_nobody(pg, inboxd, bui
     rate = 500 if not keeps_memory(build) else 100
     with WellBehaved(daemon, build, seconds=2, rate=rate) as warm:
         assert warm.wait()["errors"] == 0
-    before = Census(daemon)
+    before = Census.settled(daemon, pg)
     with WellBehaved(daemon, build, seconds=17, rate=rate) as client, Attack(daemon, kind, 1000, seconds=15) as attack:
         most = 0
         while client.running():
@@ -68,7 +68,7 @@ class Deaf:
 def test_a_sender_that_reads_no_answer_is_ended(pg, inboxd, build):
     daemon = inboxd(idle_timeout="3s", workers=0)
     assert daemon.post("n", b'{"id":"before"}').text == "ok"
-    before = Census(daemon)
+    before = Census.settled(daemon, pg)
     deaf = [Deaf(daemon) for _ in range(3)]
     assert min(one.sent for one in deaf) > 100000
     wait_until(lambda: connections(daemon) == 0, 40, "the connections are ended")
@@ -90,7 +90,7 @@ def test_ten_thousand_idle_connections_take_less_than_100_mb(pg, inboxd, build):
     """Each has had an answer, and stays."""
     count = 10000 if not keeps_memory(build) else 1000
     daemon = inboxd(max_connections=12000, workers=0)
-    before = Census(daemon)
+    before = Census.settled(daemon, pg)
     with contextlib.ExitStack() as idle:
         held = [
             idle.enter_context(socket.create_connection(daemon.address, 30, (f"127.0.0.{1 + n % 10}", 0))) for n in range(count)
@@ -112,17 +112,17 @@ def test_headers_that_are_many_or_large_get_their_answer(pg, inboxd, build):
     pieces = {f"X-{n}": "x" * 500 for n in range(60)}
     large = {"X-Large": "x" * 30000}
     for size, taken in (("7680", []), ("32K", [many, large]), ("64K", [many, pieces, large])):
-        daemon = inboxd(max_header=size, workers=0)
-        assert daemon.post("n", b'{"id":"warm"}').status == 200
-        before = Census(daemon)
-        for headers in (many, pieces, large):
-            answers = http.post_many([daemon.item("n", b'{"id":"e"}', headers)] * 400, threads=50)
-            said = {(answer.status, answer.closes) for answer in answers}
-            if headers in taken:
-                assert said == {(200, False)}
-            else:
-                assert said == {(431, True)}
-        before.wait_back(daemon, build)
+        with inboxd(max_header=size, workers=0) as daemon:
+            assert daemon.post("n", b'{"id":"warm"}').status == 200
+            before = Census.settled(daemon, pg)
+            for headers in (many, pieces, large):
+                answers = http.post_many([daemon.item("n", b'{"id":"e"}', headers)] * 400, threads=50)
+                said = {(answer.status, answer.closes) for answer in answers}
+                if headers in taken:
+                    assert said == {(200, False)}
+                else:
+                    assert said == {(431, True)}
+            before.wait_back(daemon, build)
     sent = {name.lower(): value for headers in (many, pieces, large) for name, value in headers.items()}
     kept = pg.value("select headers from inboxd.event_store where body = '{\"id\":\"e\"}'")
     assert {name: value for name, value in kept.items() if name in sent} == {name.lower(): value for name, value in many.items()}

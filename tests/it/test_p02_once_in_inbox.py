@@ -51,7 +51,7 @@ def test_duplicates_in_opposite_orders_on_two_daemons_give_no_5xx(pg, inboxd):
     assert_once(pg, names)
     for daemon in (one, two):
         assert "deadlock" not in daemon.log_text()
-    assert "deadlock detected" not in pg.cluster.log_text()
+    assert "deadlock detected" not in pg.log_text()
 
 
 def test_a_copy_after_a_restart_is_a_duplicate(pg, inboxd):

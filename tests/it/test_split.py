@@ -106,7 +106,7 @@ def test_p2_one_array_in_opposite_orders_on_two_daemons(pg, inboxd):
     for names in pieces:
         order = pg.column("select event_id from inboxd.ledger where event_id = any(%s) order by id", names)
         assert order in (names, names[::-1])
-    assert "deadlock detected" not in pg.cluster.log_text()
+    assert "deadlock detected" not in pg.log_text()
 
 
 def test_p2_arrays_that_overlap_meet_single_events(pg, inboxd):

@@ -1,6 +1,6 @@
 """What a process holds, before and after: descriptors, threads, resident memory.
 
-    before = Census(daemon)
+    before = Census.settled(daemon, pg)
     ...
     before.wait_back(daemon, build)
 
@@ -46,7 +46,20 @@ def connections(daemon):
     return sum(1 for row in rows if row[1] == own and row[3] != "0A" and row[9] != "0")  # no listener; has an owner
 
 
+def _sessions(daemon):
+    """What a daemon without workers keeps open to its database; it begins each when it starts, and is ready before they are."""
+    writers = int(daemon.general.get("writers", 2))
+    return sorted(["inboxd keeper", "inboxd quarantine", *["inboxd store"] * writers])
+
+
 class Census:
+    @classmethod
+    def settled(cls, daemon, pg):
+        """A census of a daemon without workers, once its sessions are there: they are no leak if they come later."""
+        open_now = "select application_name from pg_stat_activity where datname = %s and application_name like 'inboxd%%'"
+        wait_until(lambda: sorted(pg.column(open_now, pg.name)) == _sessions(daemon), 60, "the daemon's sessions")
+        return cls(daemon)
+
     def __init__(self, daemon):
         self.descriptors = _descriptors(daemon.pid)
         self.threads = daemon.threads()

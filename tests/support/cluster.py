@@ -11,6 +11,7 @@ import hashlib
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -337,6 +338,11 @@ class Pg:
                 return self.rows(sql, *args)
 
         return wait_until(found, timeout, sql)
+
+    def log_text(self):
+        """What the server logged of sessions in this database; the tests before this one, in others, do not show."""
+        ours = re.compile(rf"^[^\[]*\[\d+\] .*? {self.name} [A-Z]+: .*\n", re.MULTILINE)
+        return "".join(ours.findall(self.cluster.log_text()))
 
     def migrate(self):
         migrate(self.conninfo("postgres"))

@@ -70,7 +70,7 @@ class Inboxd:
         self.wrap = list(wrap)
         if faults:
             self.env["INBOXD_FAULTS"] = faults
-        self._general = {"listen": "{}:{}".format(*self.address), **general}
+        self.general = {"listen": "{}:{}".format(*self.address), **general}
         self._sections = sections
         self._changes = dict(providers or {})
         self.providers = {}
@@ -80,7 +80,7 @@ class Inboxd:
             self._write()
 
     def _write(self):
-        self.providers = write_config(self.file, self._general, self._changes, self._sections)
+        self.providers = write_config(self.file, self.general, self._changes, self._sections)
 
     # Its life -------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Inboxd:
 
     def reconfigure(self, providers=None, **general):
         """Rewrites the file with further changes; counts from the next reload() or start()."""
-        self._general.update(general)
+        self.general.update(general)
         for name, keys in (providers or {}).items():
             known = self._changes.get(name)
             self._changes[name] = {**known, **keys} if known and keys else keys

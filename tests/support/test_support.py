@@ -54,6 +54,16 @@ def test_sessions_interleave(database):
     assert pg.column("select n from x") == [1]
 
 
+def test_the_log_of_a_database_holds_nothing_of_others(database):
+    one, two = database(migrated=False), database(migrated=False)
+    for pg in (one, two):
+        session = pg.session()
+        session.do("set application_name = 'two words'")
+        session.do(f"do $$ begin raise warning 'said in %', '{pg.name}'; end $$")
+    assert f" two words {one.name} WARNING:  said in {one.name}\n" in one.log_text()
+    assert two.name not in one.log_text()
+
+
 def test_cluster_survives_kill_and_restart(cluster):
     pg = cluster.database(migrated=False)
     pg.execute("create table x (n int); insert into x values (1)")
