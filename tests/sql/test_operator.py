@@ -4,7 +4,7 @@
 import psycopg2.errors
 import pytest
 
-from sql.statements import claim, event, finish, run, store
+from sql.statements import claim, event, finish, lease, run, store
 from sql.test_lanes import ids, lane, put, take, work_off
 
 
@@ -197,6 +197,29 @@ def test_replay_and_discard_of_a_keyed_event_that_runs_are_refused(pg):
         with pytest.raises(psycopg2.errors.ObjectInUse, match="is being processed now"):
             pg.value(sql)
     work_off(pg, rows, done=[1, 2])
+
+
+@pytest.mark.parametrize("how", ["leased", "leased alone", "pull"])
+def test_replay_and_discard_of_an_event_under_a_lease_are_refused_until_it_is_over(pg, how):
+    """Nobody has locked its row; made due, it would run a second time beside itself."""
+    pg.execute(ORDERED.replace("'sql'", "'pull'"))
+    store(pg, event("a", **{"class": how.split()[0]}))
+    if how == "pull":
+        pg.rows("select * from claim('h', 1, '1 hour')")
+    elif how == "leased":
+        lease(pg)
+    else:
+        pg.execute("update work set suspect = true")
+        run(pg, "suspect_claim", "h", 3, 3600.0, "w", "leased")
+    before = pg.rows("select * from work")
+    assert pg.value("select status from webhook_inbox") == 1
+    for sql in ("select replay(1)", "select discard(1, 'x')"):
+        with pytest.raises(psycopg2.errors.ObjectInUse, match="is being processed now\\nHINT:  Its lease lasts until 20"):
+            pg.value(sql)
+    assert pg.rows("select * from work") == before
+    assert pg.value("select count(*) from audit") == 0
+    pg.execute("update work set run_at = now() - interval '1 s'")
+    assert pg.value("select discard(1, 'x')") == "event 1 is discarded"
 
 
 def test_replay_of_a_keyed_event_that_waits_makes_its_lane_due(pg):
