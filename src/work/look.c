@@ -1,5 +1,6 @@
 /* One thread at a time looks, every 100 to 250 ms: now at the cursors, now five seconds behind
- * them, seldom over everything, since that walks over whatever an old snapshot keeps. */
+ * them, seldom over everything, since that walks over whatever an old snapshot keeps. Where one
+ * hangs, since its connection is dead and nobody said so, the next one looks meanwhile. */
 #include "work/look.h"
 
 #include "base/clock.h"
@@ -34,7 +35,7 @@ void look_do(struct member *member, struct job *job)
         pool_lock(pool);
         schedule_look_begin(&pool->schedule, &look, began);
         pool_unlock(pool);
-        ok = worker_look(member->worker, look.at, look.count, look.due, &err) == 0;
+        ok = worker_look(member->worker, &look, &err) == 0;
     }
     pool_lock(pool);
     schedule_look_end(&pool->schedule, &look, ok, clock_mono_us() - began);

@@ -10,6 +10,7 @@
 #define LOOK_JITTER_US (150 * 1000)
 #define SWEEP_US (1000 * 1000)
 #define BEHIND_US (5 * 1000 * 1000)
+#define LOOK_PATIENCE_US (1000 * 1000)
 #define SHARE 20 /* one of so many */
 
 int64_t schedule_random(int64_t below)
@@ -166,9 +167,11 @@ void schedule_alone_end(struct schedule *schedule, const struct plan_provider *p
 
 bool schedule_look_due(struct schedule *schedule, int64_t now_us)
 {
-    if (schedule->looking || now_us < schedule->next_look_us)
+    if (schedule->looking ? now_us < schedule->look_began_us + LOOK_PATIENCE_US
+                          : now_us < schedule->next_look_us)
         return false;
     schedule->looking = true;
+    schedule->look_began_us = now_us;
     return true;
 }
 
@@ -206,6 +209,8 @@ void schedule_look_begin(struct schedule *schedule, struct look *look, int64_t n
     size_t size = schedule->count * QUEUE_COUNT + 1;
 
     look->kind = kind_of_look(schedule, now_us);
+    if (look->kind == LOOK_SWEEP)
+        schedule->next_sweep_us = now_us + SWEEP_US; /* if this one hangs, the next is no sweep */
     look->feeds = mem_alloc(size * sizeof(struct feed *));
     look->at = mem_alloc(size * sizeof(*look->at));
     look->due = mem_alloc(size * sizeof(*look->due));

@@ -31,7 +31,8 @@ struct schedule {
     int alone, alone_in_process; /* events that run alone now; those of them that may end the
                                     daemon, at most one, and then no other */
 
-    bool looking; /* a thread does */
+    bool looking;          /* a thread does */
+    int64_t look_began_us; /* the last one */
     bool behind_last;
     int64_t next_look_us, next_behind_us, next_sweep_us;
 };
@@ -69,7 +70,8 @@ struct look {
     struct due *due;
 };
 
-/* True: the caller looks now, and calls schedule_look_end() in any case. */
+/* True: the caller looks now, and calls schedule_look_end() in any case. One looks at a time,
+ * unless it takes so long that its connection may be dead: then another one does, too. */
 bool schedule_look_due(struct schedule *schedule, int64_t now_us);
 int64_t schedule_next_look(const struct schedule *schedule);
 void schedule_look_begin(struct schedule *schedule, struct look *look, int64_t now_us);

@@ -13,6 +13,9 @@
 static const char session_settings[] = "SET idle_in_transaction_session_timeout = '15s'";
 
 #define STATEMENT_TIMEOUT_MS 60000
+/* What is asked of a session that was idle is quickly answered, or the session is dead and nobody
+ * said so. */
+#define LOOK_TIMEOUT_MS 5000
 #define PATIENCE_MS 500
 #define FACTS_AGE_US (1000 * 1000)
 
@@ -74,8 +77,12 @@ bool worker_is_in_debt(const struct worker *worker)
 static int look_up_facts(struct worker *worker, struct err *err)
 {
     struct db_result *rows;
+    int rc;
 
-    if (db_run(worker->db, db_query("worker_facts"), NULL, &rows, err) < 0)
+    db_set_timeout(worker->db, LOOK_TIMEOUT_MS);
+    rc = db_run(worker->db, db_query("worker_facts"), NULL, &rows, err);
+    db_set_timeout(worker->db, STATEMENT_TIMEOUT_MS);
+    if (rc < 0)
         return -1;
     worker->deferrable = db_bool(rows, 0, 0);
     worker->server_start = db_time(rows, 0, 1);
@@ -121,10 +128,14 @@ void worker_owes_leases(struct worker *worker, struct claimed *events, size_t co
     debt_note_leases(&worker->debt, events, count, suspect);
 }
 
-int worker_look(struct worker *worker, const struct look_at *at, size_t count, struct due *due,
-                struct err *err)
+int worker_look(struct worker *worker, const struct look *look, struct err *err)
 {
-    return claim_look(worker->db, worker->args, at, count, due, err);
+    int rc;
+
+    db_set_timeout(worker->db, look->kind == LOOK_SWEEP ? STATEMENT_TIMEOUT_MS : LOOK_TIMEOUT_MS);
+    rc = claim_look(worker->db, worker->args, look->at, look->count, look->due, err);
+    db_set_timeout(worker->db, STATEMENT_TIMEOUT_MS);
+    return rc;
 }
 
 int worker_check_handlers(struct worker *worker, const struct plan *plan, struct err *err)

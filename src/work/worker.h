@@ -3,8 +3,8 @@
 #ifndef WORK_WORKER_H
 #define WORK_WORKER_H
 
-#include "work/feed.h"
 #include "work/run.h"
+#include "work/schedule.h"
 
 struct worker;
 
@@ -28,8 +28,8 @@ bool worker_owes(struct worker *worker, const struct run *run, enum run_end end)
 void worker_owes_leases(struct worker *worker, struct claimed *events, size_t count, bool suspect);
 bool worker_is_in_debt(const struct worker *worker);
 
-int worker_look(struct worker *worker, const struct look_at *at, size_t count, struct due *due,
-                struct err *err) MUST_CHECK;
+/* Fills look->due. */
+int worker_look(struct worker *worker, const struct look *look, struct err *err) MUST_CHECK;
 /* What is done once for a plan: plan_reclass() and plan_check_handlers(). */
 int worker_check_handlers(struct worker *worker, const struct plan *plan,
                           struct err *err) MUST_CHECK;

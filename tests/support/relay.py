@@ -8,6 +8,8 @@
     relay.swallow()                  the next COMMIT: its reply is lost and the connection cut
     relay.swallow(applied=False)     the next COMMIT never arrives
     relay.cut_after(7)               cut after the 7th message from here on
+    relay.deafen()                   the connections of now stay open and say nothing more; new ones work
+    relay.deafen("sql")              the same of the one that sends the next statement whose SQL matches
 
 Every connection has two threads, one for each direction; rules are shared and under one lock.
 """
@@ -26,12 +28,13 @@ SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 class Rule:
     """One fault, used once. `fired` is set when it happened."""
 
-    def __init__(self, direction, nth, pattern=None, applied=True, then_cut=False):
+    def __init__(self, direction, nth, pattern=None, applied=True, then_cut=False, deafens=False):
         self.direction = direction
         self.left = nth
         self.pattern = re.compile(pattern, re.IGNORECASE) if pattern else None
         self.applied = applied
         self.then_cut = then_cut
+        self.deafens = deafens
         self.fired = threading.Event()
 
     def hit(self, direction, sql):
@@ -81,6 +84,16 @@ class Relay:
             links = list(self._links)
         for link in links:
             link.cut()
+
+    def deafen(self, pattern=None):
+        """A network that fails in silence: connections stay open, and nothing that is sent arrives any more. All that
+        there are now, or the one that sends the next statement whose SQL matches `pattern` (its rule is returned)."""
+        if pattern is not None:
+            return self._add(Rule(TO_SERVER, 1, pattern=pattern, deafens=True))
+        with self._lock:
+            for link in self._links:
+                link.deaf.set()
+        return None
 
     def refuse(self):
         """No new connections until up(); those that stand go on."""
@@ -158,10 +171,10 @@ class Relay:
         with self._lock:
             self._links.discard(link)
 
-    def hold(self, closed):
-        """Waits as long as the relay is stalled; with `delay`, a little longer."""
-        while not self._moving.wait(0.05):
-            if closed.is_set():
+    def hold(self, closed, deaf):
+        """Waits as long as the relay is stalled, or the connection deaf; with `delay`, a little longer."""
+        while deaf.is_set() or not self._moving.wait(0.05):
+            if closed.wait(0.05 if deaf.is_set() else 0):
                 return
         if self.delay:
             closed.wait(self.delay)
@@ -175,6 +188,7 @@ class _Link:
         self.client = client
         self.server = server
         self.closed = threading.Event()
+        self.deaf = threading.Event()
         self.statements = {}  # prepared statement -> SQL
         self.portals = {}  # portal -> SQL
         self.asked = 0  # groups that the client has ended with Sync or a simple query
@@ -224,6 +238,11 @@ class _Link:
         while code != CANCEL_REQUEST:
             kind, message = read.message()
             rule = self.relay.match(TO_SERVER, self._sql(kind, message[5:]))
+            if rule is not None and rule.deafens:
+                self.deaf.set()
+                rule.fired.set()
+                self.relay.hold(self.closed, self.deaf)
+                raise EOFError
             if rule is not None and not rule.then_cut:
                 if not rule.applied:
                     return rule
@@ -280,7 +299,7 @@ class _Reader:
             data = self.source.recv(65536)
             if not data:
                 raise EOFError
-            self.link.relay.hold(self.link.closed)
+            self.link.relay.hold(self.link.closed, self.link.deaf)
             self.buffer += data
         part = bytes(self.buffer[:size])
         del self.buffer[:size]

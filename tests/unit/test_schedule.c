@@ -1,4 +1,4 @@
-/* Whose turn it is among the providers, with their weights. */
+/* Whose turn it is among the providers, with their weights; and who looks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "work/schedule.h"
 
 #define PROVIDERS 3
@@ -140,6 +141,30 @@ static void test_a_reload_changes_weights_at_once(void **state)
     schedule_release(&f.schedule);
 }
 
+static void test_b06_another_looks_while_the_first_look_hangs(void **state)
+{
+    struct fixture f;
+    struct look sweep = {0}, other = {0};
+    int64_t now = clock_mono_us();
+
+    (void)state;
+    set_up(&f, 1, 1, 1);
+    assert_true(schedule_look_due(&f.schedule, now));
+    schedule_look_begin(&f.schedule, &sweep, now);
+    assert_int_equal(sweep.kind, LOOK_SWEEP);
+    assert_false(schedule_look_due(&f.schedule, now + 900 * 1000));
+    assert_true(schedule_look_due(&f.schedule, now + 1000 * 1000));
+    assert_false(schedule_look_due(&f.schedule, now + 1100 * 1000));
+    schedule_look_begin(&f.schedule, &other, now + 900 * 1000);
+    assert_int_not_equal(other.kind, LOOK_SWEEP); /* which hangs, maybe, since it is one */
+    schedule_look_end(&f.schedule, &other, true, 1000);
+    schedule_look_end(&f.schedule, &sweep, false, 60 * 1000 * 1000);
+    assert_false(schedule_look_due(&f.schedule, clock_mono_us()));
+    look_release(&other);
+    look_release(&sweep);
+    schedule_release(&f.schedule);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +174,7 @@ int main(void)
         cmocka_unit_test(test_turns_that_are_not_wanted_are_the_others),
         cmocka_unit_test(test_concurrency_bounds_a_weight),
         cmocka_unit_test(test_a_reload_changes_weights_at_once),
+        cmocka_unit_test(test_b06_another_looks_while_the_first_look_hangs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
