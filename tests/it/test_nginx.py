@@ -14,19 +14,19 @@ BODY = b'{ "id":"e1",\r\n "v": "\\u00e9\\/" }\n'
 
 @pytest.fixture(params=["tcp", "unix"])
 def front(request, inboxd, tmp_path):
-    """makes (daemon, nginx): over TCP and over a Unix socket; the daemon trusts its proxy."""
+    """makes (daemon, nginx): over TCP and over a Unix socket; the daemon trusts its proxy, whose lines may be changed."""
     made = []
 
-    def make(**options):
+    def make(nginx_changes=None, **options):
         path = tmp_path / "http.sock"
         folder = tmp_path / "nginx"
         folder.mkdir()
         if request.param == "unix":
             daemon = inboxd(listen=f"unix:{path}", trusted_proxies="unix", **options)
-            nginx = Nginx(folder, f"unix:{path}")
+            nginx = Nginx(folder, f"unix:{path}", nginx_changes)
         else:
             daemon = inboxd(trusted_proxies="127.0.0.1", **options)
-            nginx = Nginx(folder, "{}:{}".format(*daemon.address))
+            nginx = Nginx(folder, "{}:{}".format(*daemon.address), nginx_changes)
         made.append(nginx)
         return daemon, nginx
 
@@ -88,9 +88,10 @@ def test_http2(pg, front, tmp_path):
 
 
 def test_large_bodies_pass_and_refusals_come_back_as_they_are(pg, front, build):
-    size = 24_900_000 if build in ("dev", "release") else 2_900_000  # the sanitizers take longer than nginx waits
-    daemon, nginx = front(providers={"n": {"max_body": "25M"}}, ack_timeout="60s")
-    with daemon, nginx, nginx.client() as client:
+    size = 24_900_000 if build in ("dev", "release") else 2_900_000  # the sanitizers take long
+    longer = {"proxy_read_timeout 15s": "proxy_read_timeout 70s"}  # the proxy waits for longer than ack_timeout
+    daemon, nginx = front(longer, providers={"n": {"max_body": "25M"}}, ack_timeout="60s")
+    with daemon, nginx, nginx.client(80) as client:
         large = json.dumps({"id": "large", "v": "x" * size}).encode()
         assert post(client, "n", large).text == "ok"
         answer = post(client, "h", b'{"id":"' + b"x" * (6 << 20) + b'"}')  # of 1M; up to 8M more are read first

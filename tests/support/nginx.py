@@ -35,9 +35,12 @@ def replaced(text, old, new):
 
 
 class Nginx:
-    """`upstream` is "HOST:PORT" or "unix:PATH". Listens with TLS and HTTP/2 on `address`."""
+    """`upstream` is "HOST:PORT" or "unix:PATH". Listens with TLS and HTTP/2 on `address`.
 
-    def __init__(self, folder, upstream):
+    `changes` replaces lines of the reference, {old: new}.
+    """
+
+    def __init__(self, folder, upstream, changes=None):
         self.folder = folder
         self.address = ("127.0.0.1", free_port())
         self.process = None
@@ -48,6 +51,8 @@ class Nginx:
         text = replaced(text, "listen [::]:443 ssl http2;", "")
         text = replaced(text, "/etc/ssl/certs/hooks.example.com.pem", f"{folder}/cert.pem")
         text = replaced(text, "/etc/ssl/private/hooks.example.com.key", f"{folder}/key.pem")
+        for old, new in (changes or {}).items():
+            text = replaced(text, old, new)
         (folder / "inboxd.conf").write_text(text)
         user = "user root;" if os.geteuid() == 0 else ""
         (folder / "nginx.conf").write_text(MAIN.format(folder=folder, user=user))
@@ -77,11 +82,11 @@ class Nginx:
         wait_until(listens, what="nginx to listen")
         return self
 
-    def client(self):
+    def client(self, timeout=30.0):
         """An HTTP/1.1 client over TLS."""
         context = ssl.create_default_context(cafile=self.folder / "cert.pem")
         context.check_hostname = False
-        client = Client(self.address)
+        client = Client(self.address, timeout)
         client.socket = context.wrap_socket(client.socket)
         return client
 
