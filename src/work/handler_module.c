@@ -92,11 +92,12 @@ static struct inboxd_text get_header(struct inboxd_event *event, const char *wan
     return (struct inboxd_text){NULL, 0};
 }
 
+/* Rounded up: who was told 0 and returns is late (end_of()). */
 static int64_t get_time_left(struct inboxd_event *event)
 {
-    int64_t left = (event->run->deadline_us - clock_mono_us()) / 1000;
+    int64_t left_us = event->run->deadline_us - clock_mono_us();
 
-    return left > 0 && !atomic_load(event->run->interrupted) ? left : 0;
+    return left_us > 0 && !atomic_load(event->run->interrupted) ? (left_us + 999) / 1000 : 0;
 }
 
 static int end(struct inboxd_event *event, int result, double delay, const char *reason)

@@ -194,7 +194,7 @@ static int on_event(struct inboxd_event *event, void *module, void *thread)
         return inboxd_defer(event, seconds, "too early");
     if (strcmp(what, "wait") == 0) {
         while (inboxd_time_left(event) > 0)
-            usleep(10000);
+            usleep(50); /* so that it ends as soon as it is told */
         return inboxd_retry(event, "no time left");
     }
     return on_connection(event, what, seconds);
