@@ -3,32 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "ctl/commands.h"
 #include "ctl/options.h"
 #include "ctl/replay.h"
 #include "ctl/session.h"
-
-static int replay_ids(struct db *db, char **ids, int count, FILE *out)
-{
-    int code = EXIT_DONE;
-
-    for (int i = 0; i < count; i++) {
-        struct db_args *args = db_args_new();
-        struct db_result *rows = NULL;
-        struct err err = {0};
-        int64_t id = 0;
-
-        (void)options_number(ids[i], &id); /* checked before */
-        db_args_int8(args, id);
-        if (db_run_text(db, "select inboxd.replay($1)", args, &rows, &err) < 0)
-            code = session_failed("replay", db, &err);
-        else
-            fprintf(out, "%s: %.*s\n", ids[i], STR_ARG(db_text(rows, 0, 0)));
-        db_result_free(rows);
-        db_args_free(args);
-    }
-    return code;
-}
 
 /* "500/s", or the number alone. */
 static int read_rate(const char *text, int64_t *rate)
@@ -44,13 +23,11 @@ static int read_rate(const char *text, int64_t *rate)
     return options_number(number, rate) == 0 && *rate > 0 && *rate <= 1000000 ? 0 : -1;
 }
 
-/* 0, or the exit code of a wrong command line. */
-static int check_words(const struct replay_where *where, bool dead, bool by_predicate, int words,
-                       char **argv)
+/* Reads the ids; 0, or the exit code of a wrong command line. */
+static int read_words(const struct replay_where *where, bool dead, bool by_predicate, int words,
+                      char **argv, int64_t *ids)
 {
-    int64_t id;
-
-    if (words > 0 && by_predicate)
+    if (words > 0 && (by_predicate || dead || where->status || where->limit >= 0))
         return command_usage("replay", "takes ids, or options that say which; not both");
     if (words == 0 && !by_predicate)
         return command_usage("replay", "wants the ids of events, or at least one of --provider "
@@ -60,7 +37,7 @@ static int check_words(const struct replay_where *where, bool dead, bool by_pred
     if (dead && where->status && strcmp(where->status, "dead") != 0)
         return command_usage("replay", "--dead and --status %s do not go together", where->status);
     for (int i = 0; i < words; i++)
-        if (options_number(argv[1 + i], &id) < 0)
+        if (options_number(argv[1 + i], &ids[i]) < 0)
             return command_usage("replay", "an id is a whole number, not \"%s\"", argv[1 + i]);
     return 0;
 }
@@ -86,6 +63,7 @@ int ctl_replay(const struct context *context, int argc, char **argv)
         {"why", OPTION_TEXT, {.text = &where.why}},
         {"dry-run", OPTION_FLAG, {.flag = &where.dry_run}},
         {0}};
+    int64_t *ids CLEANUP(mem_free_pointer) = mem_alloc((size_t)argc * sizeof(*ids));
     struct db *db;
     int words, code;
 
@@ -93,7 +71,7 @@ int ctl_replay(const struct context *context, int argc, char **argv)
         return EXIT_USAGE;
     by_predicate = where.provider || where.type || where.since || where.until ||
                    where.received_since || where.received_until || where.error || where.error_regex;
-    code = check_words(&where, dead, by_predicate, words, argv);
+    code = read_words(&where, dead, by_predicate, words, argv, ids);
     if (code)
         return code;
     if (rate && read_rate(rate, &where.rate) < 0)
@@ -103,7 +81,7 @@ int ctl_replay(const struct context *context, int argc, char **argv)
     if (!db)
         return code;
     code = by_predicate ? replay_where(db, &where, context)
-                        : replay_ids(db, argv + 1, words, context->out);
+                        : replay_ids(db, ids, (size_t)words, &where, context);
     db_free(db);
     return code;
 }

@@ -2,19 +2,15 @@
  * and goes back with every statement as it came. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/progress.h"
 #include "ctl/replay.h"
 #include "ctl/session.h"
-#include "ctl/table.h"
 
 #define PAGE_ROWS 20000 /* looked at in one statement */
 #define BATCH_MOST 500
 #define BATCHES_A_SECOND 10 /* where a rate is given */
-#define SAMPLE_ROWS 10
 
 struct found {
     int64_t *ids;
@@ -98,42 +94,6 @@ static int find(struct db *db, const char *predicate, int64_t limit, struct foun
     return rc;
 }
 
-static void put_ids(struct db_args *args, const int64_t *ids, size_t count)
-{
-    db_args_array_begin(args, DB_INT8);
-    for (size_t i = 0; i < count; i++)
-        db_args_element_int8(args, ids[i]);
-    db_args_array_end(args);
-}
-
-static int print_sample(struct db *db, const struct found *found, FILE *out, struct err *err)
-{
-    static const char sql[] =
-        "select i.id::text as n_id, i.provider, i.event_id, i.event_type as type,"
-        "       case i.status when 2 then 'done' else 'dead' end as status,"
-        "       date_trunc('second', i.processed_at)::text as ended, left(i.last_error, 60) as "
-        "error from inboxd.webhook_inbox i where i.status in (2, 3) and i.id = any ($1) order by "
-        "i.id";
-    struct db_args *args = db_args_new();
-    struct db_result *rows = NULL;
-    int rc;
-
-    put_ids(args, found->ids, found->count < SAMPLE_ROWS ? found->count : SAMPLE_ROWS);
-    rc = db_run_text(db, sql, args, &rows, err);
-    if (rc == 0 && db_rows(rows) > 0)
-        table_print(rows, out);
-    db_result_free(rows);
-    db_args_free(args);
-    return rc;
-}
-
-static int dry_run(struct db *db, const struct found *found, FILE *out, struct err *err)
-{
-    fprintf(out, "%zu event%s would be replayed%s\n", found->count, found->count == 1 ? "" : "s",
-            found->count > SAMPLE_ROWS ? "; the first of them:" : "");
-    return found->count > 0 ? print_sample(db, found, out, err) : 0;
-}
-
 /* The number of the command's row in audit, or -1. */
 static int64_t begin(struct db *db, const char *predicate, size_t count, const char *why,
                      struct err *err)
@@ -165,7 +125,7 @@ static int run_batch(struct db *db, int64_t command, const char *predicate, cons
 
     db_args_int8(args, command);
     db_args_text(args, str_from(predicate));
-    put_ids(args, ids, count);
+    replay_put_ids(args, ids, count);
     rc = db_run_text(db, sql, args, &rows, err);
     if (rc == 0) {
         sums->replayed += db_int(rows, 0, 0);
@@ -177,19 +137,6 @@ static int run_batch(struct db *db, int64_t command, const char *predicate, cons
     db_result_free(rows);
     db_args_free(args);
     return rc;
-}
-
-/* Until `done` events are not more than the rate allows; Ctrl-C ends it. */
-static void keep_rate(const struct progress *progress, int64_t rate, size_t done)
-{
-    int64_t until = progress->started_us + (int64_t)done * 1000000 / (rate > 0 ? rate : 1);
-    int64_t wait;
-
-    while (rate > 0 && !progress_interrupted() && (wait = until - clock_mono_us()) > 0) {
-        struct timespec pause = {.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
-
-        nanosleep(&pause, NULL);
-    }
 }
 
 static size_t batch_size(int64_t rate)
@@ -216,7 +163,7 @@ static int run_all(struct db *db, const struct replay_where *where, const char *
             done += n;
         progress_show(&progress, (int64_t)done);
         if (done < found->count)
-            keep_rate(&progress, where->rate, done);
+            replay_keep_rate(&progress, where->rate, done);
     }
     progress_end(&progress);
     return rc;
@@ -250,7 +197,7 @@ static int act(struct db *db, const struct replay_where *where, const char *pred
         return 0;
     }
     if (where->dry_run || found->count == 0)
-        return dry_run(db, found, out, err);
+        return replay_dry_run(db, found->ids, found->count, out, err);
     rc = run_all(db, where, predicate, found, &sums, err);
     if (progress_interrupted())
         fputs("interrupted\n", out);

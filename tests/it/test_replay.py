@@ -42,6 +42,10 @@ def dead(pg):
         (["--dead"], "at least one of --provider --type --since"),
         (["--limit", "5", "--dry-run"], "at least one of --provider"),
         (["3", "--provider", "h"], "not both"),
+        (["3", "--dead"], "not both"),
+        (["3", "--status", "done"], "not both"),
+        (["3", "--limit", "1"], "not both"),
+        (["3", "x"], 'a whole number, not "x"'),
         (["--dead", "--status", "done", "--provider", "h"], "do not go together"),
         (["--provider", "h", "--rate", "fast"], 'events a second, such as 50/s, not "fast"'),
         (["--provider", "h", "--rate", "0/s"], "events a second"),
@@ -85,6 +89,39 @@ def test_a_replay_of_many_goes_in_batches_and_no_copy_stops_it(pg, operate, dead
     assert counts == {"found": 1234, "replayed": 1234, "gone": 0, "changed": 0}
     # Three transactions made them, none of them long.
     assert pg.value("select count(distinct xmin::text) from attempt_log where kind = 'replay'") == 3
+
+
+def test_by_id_is_one_command_with_a_reason_and_one_refusal_keeps_no_other(pg, operate, dead):
+    ids = dead(3)
+    pg.execute("delete from event_store where id = %s", ids[1])
+    done = operate("replay", *map(str, ids), "--why", "mended", check=False)
+    assert done.returncode == 1 and "its content is gone" in done.stderr
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == [str(ids[0]), str(ids[2])]
+    assert pg.column("select id from work order by id") == [ids[0], ids[2]]
+    assert pg.rows("select who, action, detail, why, counts->'found', counts->'replayed' from audit") == [
+        ("postgres", "replay", f'{{"ids": {ids}}}', "mended", 3, 2)
+    ]
+    # Each in a transaction of its own.
+    assert pg.value("select count(distinct xmin::text) from attempt_log where kind = 'replay'") == 2
+
+
+def test_a_dry_run_by_id_changes_nothing(pg, operate, dead):
+    ids = dead(3)
+    pg.execute("delete from event_store where id = %s", ids[1])
+    waits = fill(pg, 1, "h", prefix="w")[0]
+    said = operate("replay", *map(str, [*ids, waits]), "999999", "--dry-run").stdout.splitlines()
+    assert said[0] == "3 events would be replayed"
+    assert [line.split()[4] for line in said[2:]] == ["dead", "dead", "waits"]
+    assert pg.value("select count(*) from outcome") == 3 and pg.value("select count(*) from audit") == 0
+
+
+def test_a_rate_is_kept_by_id_too_and_ctrl_c_says_how_many_are_left(pg, build, operate, dead):
+    ids = dead(300)
+    code, said, _ = interrupted(pg, build, *map(str, ids), "--rate", "20/s")
+    replayed = pg.value("select count(*) from work")
+    assert code == 1 and 4 <= replayed < 250
+    assert len(said) == replayed + 1 and said[-1] == f"interrupted; {300 - replayed} not reached"
+    assert pg.value("select (counts->>'replayed')::int from audit") == replayed
 
 
 def test_a_limit_takes_the_oldest(pg, operate, dead):

@@ -107,6 +107,6 @@ def test_roles_that_exist_are_taken_as_they_are(make_cluster):
     migrate(cluster.conninfo("mine", "plain"))
     cluster.execute(
         "do $$ begin assert has_table_privilege('inboxd_daemon', 'inboxd.work', 'delete');"
-        " assert has_function_privilege('inboxd_ops', 'inboxd.replay(bigint)', 'execute');"
+        " assert has_function_privilege('inboxd_ops', 'inboxd.replay(bigint, text)', 'execute');"
         " assert not has_table_privilege('inboxd_ops', 'inboxd.work', 'delete'); end $$", "mine"
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """replay, replay_dead, discard: what they do, refuse and record."""
 
+import json
 
 import psycopg2.errors
 import pytest
@@ -20,7 +21,9 @@ def test_replay_of_a_dead_event_makes_work_and_moves_the_outcome(pg):
     assert pg.rows("select attempt, kind, error from attempt_log order by at, kind desc") == [
         (12, "replay", "was dead: never"), (12, "dead", "never"),
     ]  # fmt: skip
-    assert pg.rows("select who, action, id, detail from audit") == [("postgres", "replay", 1, "was dead")]
+    assert pg.rows("select who, action, id, detail, why, counts->>'replayed' from audit") == [
+        ("postgres", "replay", 1, '{"ids": [1]}', None, "1"),
+    ]  # fmt: skip
     assert pg.value("select status from webhook_inbox") == 0
     finish(pg)
     assert pg.rows("select status, attempt from outcome") == [(2, 13)]
@@ -97,13 +100,37 @@ def test_replay_dead_is_a_set(pg):
     assert pg.value("select replay_dead(null)") == 2
     assert pg.value("select count(*) from outcome") == 0
     assert pg.value("select count(*) from attempt_log where kind = 'replay'") == 4
-    assert pg.value("select detail from audit order by at limit 1") == (
-        "2 events; provider 'h', since NULL, error like 'timeout%'"
-    )
+    who, action, provider, detail, counts = pg.rows("select who, action, provider, detail, counts from audit order by at")[0]
+    assert (who, action, provider, counts["found"], counts["replayed"]) == ("postgres", "replay", "h", 2, 2)
+    assert json.loads(detail)["error_like"] == "timeout%"
     finish(pg, "dead", provider="i")
     pg.execute("update outcome set processed_at = now() - interval '2 days'")
     assert pg.value("select replay_dead('i', now() - interval '1 day')") == 0
     assert pg.value("select replay_dead('i', now() - interval '3 days')") == 1
+
+
+def test_every_replay_says_who_why_what_and_how_many(pg):
+    dead(pg, "h", "timeout", "a", "b", "c")
+    pg.value("select replay(1, 'one')")
+    pg.value("select replay_dead('h', error_like => 't%', why => 'all')")
+    finish(pg, "dead")
+    pg.value("select replay_where('h', most => 2, why => 'some')")
+    rows = pg.rows("select who, action, why, counts from audit order by number")
+    assert [(who, action, why, counts["found"], counts["replayed"]) for who, action, why, counts in rows] == [
+        ("postgres", "replay", "one", 1, 1), ("postgres", "replay", "all", 2, 2), ("postgres", "replay", "some", 2, 2),
+    ]  # fmt: skip
+
+
+def test_replay_dead_gives_each_event_its_lane_and_class(pg):
+    store(pg, event("a", ordering_key="k"), event("b", "p"))
+    for provider in "hp":
+        finish(pg, "dead", provider=provider)
+    pg.execute(
+        'insert into provider_policy (provider, class, "order", attempts, backoff_base, backoff_cap, defer, defer_limit, timeout)'
+        " select p, c, o, 3, '1s', '1s', '1s', '1s', '1s' from (values ('h', 'sql', 'serial'), ('p', 'pull', 'none')) as v (p, c, o)"
+    )
+    assert pg.value("select replay_dead(null)") == 2
+    assert pg.rows("select id, class, lane, aside from work order by id") == [(1, "sql", "k", "retry"), (2, "pull", None, None)]
 
 
 def test_replay_dead_leaves_done_events_alone(pg):

@@ -123,7 +123,7 @@ def test_a_batch_runs_them_again_and_its_row_in_audit_is_true(history):
         (1, "replay", "was dead: timeout after 30 s"), (2, "replay", "was dead: timeout after 30 s"),
     ]  # fmt: skip
     row = pg.row("select * from audit")
-    assert (row["who"], row["action"], row["provider"], row["why"]) == ("postgres", "replay_where", "h", "the API is up again")
+    assert (row["who"], row["action"], row["provider"], row["why"]) == ("postgres", "replay", "h", "the API is up again")
     assert json.loads(row["detail"])["status"] == [3]
     assert row["counts"] == {"found": 3, "replayed": 2, "gone": 0, "changed": 0}
     assert batch(session, command, p, [3]) == (1, [], 0)
@@ -157,6 +157,29 @@ def test_what_somebody_else_has_replayed_is_left_alone(history):
     finish(pg, "dead")
     assert batch(mine, command, p, [1, 2, 3]) == (0, [], 3)
     assert pg.value("select count(*) from work where id < 7") == 0
+
+
+def test_a_command_by_ids_is_one_row_whatever_becomes_of_each(history):
+    pg = history
+    pg.execute("delete from event_store where id = 3")
+    command = pg.value("select replay_begin('{1,3,4,7,99}'::bigint[], 'by hand')")
+    session = committing(pg)
+    said = {}
+    for number in (1, 3, 4, 7, 99):
+        try:
+            said[number] = session.do("select inboxd.replay_one(%s, %s)", command, number)[0][0]
+        except psycopg2.Error as error:
+            said[number] = error.diag.message_primary
+    assert said == {
+        1: "event 1 was dead and is due now; attempts so far: 1", 3: "cannot replay event 3: its content is gone",
+        4: "event 4 was done and is due now; attempts so far: 1", 7: "event 7 is due already", 99: "there is no event 99",
+    }  # fmt: skip
+    assert pg.rows("select who, action, id, detail, why, counts from audit") == [
+        ("postgres", "replay", None, '{"ids": [1, 3, 4, 7, 99]}', "by hand", {"found": 5, "replayed": 2, "gone": 0, "changed": 1}),
+    ]  # fmt: skip
+    with pytest.raises(psycopg2.errors.NoDataFound, match="you have begun no replay with number 77"):
+        pg.value("select replay_one(77, 2)")
+    assert pg.value("select count(*) from outcome where id = 2") == 1
 
 
 def test_a_batch_takes_only_what_fits(history):
