@@ -160,14 +160,14 @@ def leased(bench):
     return against_article(bench, "module:noop", "leased")
 
 
-def snapshot(bench):
-    """Beside a snapshot that is held open for the whole run."""
+def beside_a_snapshot(bench, keys):
+    """Beside a snapshot that is held open for the whole run, against none."""
     held, free, flat = [], [], []
     events = bench.options.events * 4
     for _ in range(max(1, bench.options.pairs // 2)):
-        bench.fill(events)
+        bench.fill(events, keys=keys)
         free.append(bench.pool("sql:bench.noop")["per_s"])
-        bench.fill(events)
+        bench.fill(events, keys=keys)
         session = bench.pg.session()
         session.do("set transaction isolation level repeatable read")
         session.do("select count(*) from inboxd.work")
@@ -182,6 +182,14 @@ def snapshot(bench):
         "rate of the last sixth against the first": round(statistics.median(flat), 2),
         "events a run": events,
     }
+
+
+def snapshot(bench):
+    return beside_a_snapshot(bench, keys=False)
+
+
+def lanes_snapshot(bench):
+    return beside_a_snapshot(bench, keys=True)
 
 
 def finished(bench):
@@ -219,30 +227,6 @@ def hot(bench):
         "events/s without keys": statistics.median(free),
         "ratio, median of pairs": round(statistics.median(a / b for a, b in zip(keyed, free)), 2),
         "daemon us an event": statistics.median(cpu),
-    }
-
-
-def lanes_snapshot(bench):
-    """The same beside a snapshot that is held open for the whole run, against none."""
-    held, free, flat = [], [], []
-    events = bench.options.events * 4
-    for _ in range(max(1, bench.options.pairs // 2)):
-        bench.fill(events, keys=True)
-        free.append(bench.pool("sql:bench.noop")["per_s"])
-        bench.fill(events, keys=True)
-        session = bench.pg.session()
-        session.do("set transaction isolation level repeatable read")
-        session.do("select count(*) from inboxd.work")
-        result = bench.pool("sql:bench.noop")
-        session.close()
-        held.append(result["per_s"])
-        flat.append(result["sixths_s"][0] / result["sixths_s"][-1])
-    return {
-        "events/s with the snapshot": statistics.median(held),
-        "events/s without": statistics.median(free),
-        "ratio, median of pairs": round(statistics.median(a / b for a, b in zip(held, free)), 2),
-        "rate of the last sixth against the first": round(statistics.median(flat), 2),
-        "events a run": events,
     }
 
 
