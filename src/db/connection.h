@@ -73,6 +73,9 @@ struct statement *db_statement_of_text(struct db *db, const char *sql);
 /* Gives the statement a name that this session has not used. */
 void db_name_statement(struct db *db, struct statement *statement);
 
+/* So that another thread can cancel what this one will run. */
+void db_prepare_cancel(struct db *db);
+
 /* Sends what libpq still holds; waits for an answer. Both -1 with the fault noted when the
  * connection is lost or the time is up. */
 int db_flush(struct db *db, struct err *err) MUST_CHECK;

@@ -1,75 +1,9 @@
 /* Single statements: prepare on first use, run, read the rows. A statement whose plan went stale is
- * prepared anew and repeated once, but never inside of a transaction, which is lost by then. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+ * prepared anew and repeated once, but never inside of a transaction, which is lost by then. Among
+ * them the settings of every session. */
 
-#include "base/embedded.h"
 #include "base/mem.h"
 #include "db/connection.h"
-
-#define QUERIES_MAX 128
-
-/* Built on first use, then only read. */
-static struct db_query queries[QUERIES_MAX];
-static pthread_once_t queries_once = PTHREAD_ONCE_INIT;
-
-static void list_queries(void)
-{
-    if (embedded_queries_count > QUERIES_MAX)
-        abort();
-    for (size_t i = 0; i < embedded_queries_count; i++)
-        queries[i] = (struct db_query){embedded_queries[i].name, embedded_queries[i].text, i};
-}
-
-const struct db_query *db_query(const char *name)
-{
-    size_t len = strlen(name);
-
-    pthread_once(&queries_once, list_queries);
-    for (size_t i = 0; i < embedded_queries_count; i++)
-        if (strncmp(queries[i].name, name, len) == 0 && strcmp(queries[i].name + len, ".sql") == 0)
-            return &queries[i];
-    fprintf(stderr, "inboxd: there is no statement \"%s\" in sql/query\n", name);
-    abort();
-}
-
-/* ---- prepared statements ---- */
-
-void db_forget_statements(struct db *db)
-{
-    for (size_t i = 0; i < embedded_queries_count; i++)
-        db->queries[i].prepared = false;
-    for (size_t i = 0; i < db->text_count; i++)
-        db->texts[i]->prepared = false;
-}
-
-struct statement *db_statement_of_query(struct db *db, const struct db_query *query)
-{
-    return &db->queries[query->number];
-}
-
-struct statement *db_statement_of_text(struct db *db, const char *sql)
-{
-    struct statement *statement;
-
-    for (size_t i = 0; i < db->text_count; i++)
-        if (strcmp(db->texts[i]->text, sql) == 0)
-            return db->texts[i];
-    if (db->text_count == TEXT_STATEMENTS_MAX)
-        return NULL;
-    statement = mem_alloc(sizeof(*statement));
-    statement->text = mem_copy(str_from(sql));
-    db->texts[db->text_count++] = statement;
-    return statement;
-}
-
-void db_name_statement(struct db *db, struct statement *statement)
-{
-    snprintf(statement->name, sizeof(statement->name), "s%u", ++db->generation);
-}
-
-/* ---- running ---- */
 
 /* Reads all results of what was sent. The first failure counts; otherwise the last rows do. */
 static int collect(struct db *db, struct db_result **result, struct err *err)
@@ -130,6 +64,26 @@ int db_exec(struct db *db, const char *sql, struct err *err)
     if (!db->conn)
         return not_connected(db, err);
     return finish(db, PQsendQuery(db->conn, sql), NULL, err);
+}
+
+/* What every session sets, so that nobody's ALTER ROLE or ALTER DATABASE changes what the program
+ * means. */
+static const char session_settings[] =
+    "SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';"
+    "SET default_transaction_deferrable = off; SET timezone = 'UTC'; SET datestyle = 'ISO';"
+    "SET intervalstyle = 'iso_8601'; SET bytea_output = 'hex'; SET standard_conforming_strings = "
+    "on;"
+    "SET search_path = pg_catalog; SET statement_timeout = 0; SET lock_timeout = 0;"
+    "SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0;"
+    "SET client_connection_check_interval = '2s'; SET client_min_messages = warning;"
+    "SET jit = off;";
+
+int db_restore_session(struct db *db, struct err *err)
+{
+    db_forget_statements(db);
+    if (db_exec(db, session_settings, err) < 0)
+        return -1;
+    return db->options.settings ? db_exec(db, db->options.settings, err) : 0;
 }
 
 int db_run_text(struct db *db, const char *sql, struct db_args *args, struct db_result **result,
