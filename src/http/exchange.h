@@ -115,7 +115,10 @@ bool exchange_is_received(const struct exchange *exchange);
  * exchange ends on its own soon after. */
 void exchange_cut(struct exchange *exchange, const struct http_answer *answer);
 
-/* Whether there may be one more from that address (server.c). */
+/* What the library tells of connections that begin and end. */
+void server_on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code);
+/* Whether there may be one more from that address (these: admit.c). */
 bool server_has_room_for(const struct http_server *server, const struct sockaddr *address);
 /* Hands a socket to the library. Takes `peer`. */
 void server_take_socket(struct http_server *server, struct peer *peer,

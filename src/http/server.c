@@ -64,51 +64,6 @@ static void on_prepare(struct ev_loop *ev, ev_prepare *watcher, int events)
     }
 }
 
-/* ---- connections ---- */
-
-static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
-                          enum MHD_ConnectionNotificationCode code)
-{
-    struct http_server *server = cls;
-    struct peer *peer = *context;
-
-    (void)connection;
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        hangups_forget(server->hangups, peer);
-        peers_remove(server->peers, peer);
-        *context = NULL;
-        return;
-    }
-    peer = server->arriving; /* this runs within MHD_add_connection() */
-    server->arriving = NULL;
-    hangups_watch(server->hangups, peer);
-    ebb_note(server);
-    *context = peer;
-}
-
-bool server_has_room_for(const struct http_server *server, const struct sockaddr *address)
-{
-    size_t limit = server->options.limits.connections_per_address;
-
-    return limit == 0 || peers_from(server->peers, address) < limit;
-}
-
-void server_take_socket(struct http_server *server, struct peer *peer,
-                        const struct sockaddr *address, socklen_t len)
-{
-    server->arriving = peer;
-    (void)MHD_add_connection(server->daemon, peer->fd, address, len); /* takes it also in failure */
-    if (server->arriving)
-        peers_remove(server->peers, peer);
-    server->arriving = NULL;
-}
-
-void server_refuse_socket(struct http_server *server, int fd, enum http_fault fault)
-{
-    server->options.handler->refused(server->options.argument, NULL, fault);
-    farewell(server->farewells, fd, server->options.answers[fault]);
-}
-
 /* ---- requests that do not get on ---- */
 
 /* Makes the library see the end of the connection. */
@@ -202,7 +157,7 @@ struct http_server *http_server_new(const struct http_server_options *options, s
         (unsigned)options->limits.connections + 1, MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->limits.header, MHD_OPTION_URI_LOG_CALLBACK,
         exchange_begin, server, MHD_OPTION_NOTIFY_COMPLETED, exchange_end, server,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, server_on_connection, server, MHD_OPTION_END);
     info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     server->hangups = info ? hangups_new(server) : NULL;
     if (!server->hangups) {

@@ -355,25 +355,6 @@ const struct handshakes *provider_handshakes(const struct provider *provider)
 
 /* ---- reading ---- */
 
-enum refusal provider_judge(struct provider *provider, const struct request *request,
-                            bool *verified)
-{
-    switch (verify_request(provider->scheme, request, &provider->matched)) {
-    case VERIFY_VALID:
-        if (provider->matched <= provider->config->secret_count) /* as long is `uses` */
-            provider->uses[provider->matched]++;
-        *verified = true;
-        return REFUSAL_NONE;
-    case VERIFY_MISSING:
-        return REFUSAL_MISSING_SIGNATURE;
-    case VERIFY_STALE:
-        return REFUSAL_STALE_TIMESTAMP;
-    case VERIFY_BAD:
-        break;
-    }
-    return REFUSAL_BAD_SIGNATURE;
-}
-
 enum refusal provider_verify(struct provider *provider, const struct request *request,
                              bool *verified)
 {

@@ -343,7 +343,7 @@ void lane_run_read_next(struct run *run, const struct db_result *rows)
     run->lanes->next = lane_next_read(rows);
 }
 
-int lane_run_blame(struct run *run)
+void lane_run_take_blame(struct run *run)
 {
     struct verdict blame = run->blame;
 
@@ -354,5 +354,4 @@ int lane_run_blame(struct run *run)
     run->next = run->claim.count;
     run->savepoint_failed = false;
     run->opens = true;
-    return run_finish(run) == RUN_COMMITTED ? 0 : -1;
 }

@@ -45,7 +45,7 @@ void lane_run_failed(struct run *run, size_t i);
 int lane_run_send_settle(struct run *run) MUST_CHECK;
 int lane_run_send_next(struct run *run) MUST_CHECK; /* 1, 0 where no lane ends, -1 */
 void lane_run_read_next(struct run *run, const struct db_result *rows);
-/* run_blame() for an event of a lane. */
-int lane_run_blame(struct run *run) MUST_CHECK;
+/* Readies a run whose only event has the verdict run.blame. */
+void lane_run_take_blame(struct run *run);
 
 #endif

@@ -71,18 +71,6 @@ void leased_keep(struct leased *leased)
     leases_keep(leased->leases, &leased->hold, clock_mono_us() + timeout_us + GRACE_US);
 }
 
-void leased_lose(struct leased *leased, size_t i)
-{
-    struct run *run = leased->run;
-
-    leased->state[i] = LEASED_LOST;
-    if (!leased->unsure)
-        log_event(LOG_WARN, "lost the lease of an event, its result does not count",
-                  F_STR("provider", run->provider->config->name),
-                  F_NUM("id", run->claim.events[i].id),
-                  F_NUM("attempt", run->claim.events[i].attempt));
-}
-
 bool leased_wants_payload(const struct run *run)
 {
     for (size_t i = 0; i < run->claim.count; i++) {

@@ -13,6 +13,18 @@
 static const char take_settings[] = "select set_config('enable_seqscan', 'off', true),"
                                     " set_config('plan_cache_mode', 'force_generic_plan', true)";
 
+void leased_lose(struct leased *leased, size_t i)
+{
+    struct run *run = leased->run;
+
+    leased->state[i] = LEASED_LOST;
+    if (!leased->unsure)
+        log_event(LOG_WARN, "lost the lease of an event, its result does not count",
+                  F_STR("provider", run->provider->config->name),
+                  F_NUM("id", run->claim.events[i].id),
+                  F_NUM("attempt", run->claim.events[i].attempt));
+}
+
 /* A run of some of the events, with their verdicts. */
 struct part {
     struct run run;

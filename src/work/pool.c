@@ -13,13 +13,6 @@
 
 #define INTERRUPT_EVERY_US (200 * 1000)
 
-void pool_wait_until(pthread_cond_t *cond, struct pool *pool, int64_t mono_us)
-{
-    struct timespec until = {.tv_sec = mono_us / 1000000, .tv_nsec = mono_us % 1000000 * 1000};
-
-    pthread_cond_timedwait(cond, &pool->lock, &until);
-}
-
 /* ---- threads ---- */
 
 static void do_work(struct member *member, struct job *job)

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "work/leases.h"
 #include "work/schedule.h"
@@ -55,7 +56,12 @@ static inline void pool_unlock(struct pool *pool)
 }
 
 /* Under the lock. */
-void pool_wait_until(pthread_cond_t *cond, struct pool *pool, int64_t mono_us);
+static inline void pool_wait_until(pthread_cond_t *cond, struct pool *pool, int64_t mono_us)
+{
+    struct timespec until = {.tv_sec = mono_us / 1000000, .tv_nsec = mono_us % 1000000 * 1000};
+
+    pthread_cond_timedwait(cond, &pool->lock, &until);
+}
 
 /* Under the lock: the database is of no use to this thread for a while. */
 void member_pause(struct member *member, const char *why);

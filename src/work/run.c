@@ -220,13 +220,6 @@ static enum section run_section(struct run *run, size_t count, bool last)
     return last ? SECTION_COMMITTED : SECTION_RAN;
 }
 
-void run_leave(struct run *run, size_t i)
-{
-    verdict_release(&run->verdicts[i]);
-    verdict_untouched(&run->verdicts[i]);
-    run->verdicts[i].stays = run->lanes != NULL && !run->claim.events[i].counted;
-}
-
 /* When events fail slowly, those that have not begun are not kept waiting in this transaction. */
 static void put_rest_back(struct run *run)
 {
@@ -277,8 +270,10 @@ int run_blame(struct run *run)
     struct db_result *rows = NULL;
     struct claimed event = run->claim.events[0];
 
-    if (run->lanes)
-        return lane_run_blame(run);
+    if (run->lanes) {
+        lane_run_take_blame(run);
+        return run_finish(run) == RUN_COMMITTED ? 0 : -1;
+    }
     if (run_take_alone(run) < 0)
         return -1;
     if (run->claim.count == 0)

@@ -1,4 +1,4 @@
-/* Answers of the pipeline, and its end when something fails. */
+/* Answers of the pipeline, its end when something fails, and what does not run then. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -108,4 +108,11 @@ enum run_end run_failed(struct run *run)
         break;
     }
     return RUN_ROLLED_BACK;
+}
+
+void run_leave(struct run *run, size_t i)
+{
+    verdict_release(&run->verdicts[i]);
+    verdict_untouched(&run->verdicts[i]);
+    run->verdicts[i].stays = run->lanes != NULL && !run->claim.events[i].counted;
 }
