@@ -103,6 +103,7 @@ const struct command commands[] = {
     {"blocked", "", "keys whose events wait for one that fails (order = strict)", blocked_options,
      ctl_blocked},
     {"skip", "ID WHY", "give up the event that a key waits for; the others go on", NULL, ctl_skip},
+    {"discard", "ID WHY", "give up an event that waits or is dead", NULL, ctl_discard},
     {"replay", "[ID...]", "run done or dead events again", replay_options, ctl_replay},
     {"quarantine", "ACTION", "look at what was refused, and release it", quarantine_options,
      ctl_quarantine},

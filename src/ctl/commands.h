@@ -1,6 +1,6 @@
 /* The functions behind the table of commands (command.h). Each lives in the file of its subject:
  * ctl_check.c, ctl_migrate.c, ctl_presets.c, ctl_status.c, ctl_events.c (list, show), ctl_pause.c
- * (pause, resume), ctl_blocked.c (blocked, skip), ctl_replay.c, ctl_route.c, ctl_verify.c,
+ * (pause, resume), ctl_blocked.c (blocked, skip, discard), ctl_replay.c, ctl_route.c, ctl_verify.c,
  * ctl_quarantine.c, ctl_send.c. */
 #ifndef CTL_COMMANDS_H
 #define CTL_COMMANDS_H
@@ -16,6 +16,7 @@ int ctl_show(const struct context *context, int argc, char **argv);
 int ctl_route(const struct context *context, int argc, char **argv);
 int ctl_pause(const struct context *context, int argc, char **argv);
 int ctl_blocked(const struct context *context, int argc, char **argv);
+int ctl_discard(const struct context *context, int argc, char **argv);
 int ctl_skip(const struct context *context, int argc, char **argv);
 int ctl_resume(const struct context *context, int argc, char **argv);
 int ctl_replay(const struct context *context, int argc, char **argv);

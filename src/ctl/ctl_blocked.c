@@ -1,5 +1,6 @@
 /* inboxctl blocked and skip: keys whose events wait for one that fails (order = strict), and giving
- * that one up. The database's function does it, records who, and says what came of it. */
+ * that one up; discard gives any event up. The database's functions do it, record who, and say what
+ * came of it. */
 #include <stdio.h>
 
 #include "ctl/commands.h"
@@ -70,7 +71,9 @@ int ctl_blocked(const struct context *context, int argc, char **argv)
     return code;
 }
 
-int ctl_skip(const struct context *context, int argc, char **argv)
+/* `sql`: a function of an id and a reason. */
+static int give_up(const struct context *context, int argc, char **argv, const char *sql,
+                   const char *which)
 {
     const struct option_spec specs[] = {{0}};
     struct db_args *args;
@@ -78,18 +81,30 @@ int ctl_skip(const struct context *context, int argc, char **argv)
     int64_t id;
     int words, code;
 
-    if (options_parse("skip", specs, argc, argv, &words) < 0)
+    if (options_parse(argv[0], specs, argc, argv, &words) < 0)
         return EXIT_USAGE;
     if (words != 2 || options_number(argv[1], &id) < 0)
-        return command_usage("skip", "wants the id of one event, a whole number, and why, in "
-                                     "quotes; \"inboxctl blocked\" lists what may be skipped");
+        return command_usage(
+            argv[0], "wants the id of one event, a whole number, and why, in quotes; %s", which);
     args = db_args_new();
     db_args_int8(args, id);
     db_args_text(args, str_from(argv[2]));
-    code = query(context, "skip", "select inboxd.skip($1, $2)", args, &rows);
+    code = query(context, argv[0], sql, args, &rows);
     if (rows)
         fprintf(context->out, "%.*s\n", STR_ARG(db_text(rows, 0, 0)));
     db_result_free(rows);
     db_args_free(args);
     return code;
+}
+
+int ctl_skip(const struct context *context, int argc, char **argv)
+{
+    return give_up(context, argc, argv, "select inboxd.skip($1, $2)",
+                   "\"inboxctl blocked\" lists what may be skipped");
+}
+
+int ctl_discard(const struct context *context, int argc, char **argv)
+{
+    return give_up(context, argc, argv, "select inboxd.discard($1, $2)",
+                   "\"inboxctl list\" prints ids");
 }

@@ -188,7 +188,7 @@ static int act(struct db *db, const struct replay_where *where, const char *pred
                struct found *found, FILE *out, struct err *err)
 {
     struct sums sums = {0};
-    int rc;
+    int rc = 0;
 
     if (find(db, predicate, where->limit, found, err) < 0)
         return -1;
@@ -196,9 +196,10 @@ static int act(struct db *db, const struct replay_where *where, const char *pred
         fputs("interrupted while looking; nothing was replayed\n", out);
         return 0;
     }
-    if (where->dry_run || found->count == 0)
+    if (where->dry_run)
         return replay_dry_run(db, found->ids, found->count, out, err);
-    rc = run_all(db, where, predicate, found, &sums, err);
+    if (found->count > 0)
+        rc = run_all(db, where, predicate, found, &sums, err);
     if (progress_interrupted())
         fputs("interrupted\n", out);
     print_sums(&sums, found->count, out);

@@ -61,9 +61,39 @@ def test_what_the_database_refuses_is_said(operate):
         (["--status", "ready"], 'dead, done or finished (either); not "ready"'),
         (["--since", "yesterdaz"], "yesterdaz"),
         (["--error-regex", "("], "regular expression"),
+        (["--error", ""], "no empty text"),
     ):
         refused = operate("replay", "--provider", "h", *words, check=False)
         assert refused.returncode == 1 and why in refused.stderr
+
+
+@pytest.mark.parametrize("option", ["--provider", "--type", "--since", "--received-until", "--error", "--error-regex"])
+def test_an_empty_text_is_no_predicate(pg, operate, dead, option):
+    """--error "$UNSET" must not mean everything."""
+    dead(3)
+    refused = operate("replay", option, "", check=False)
+    assert refused.returncode == 1 and "no empty text" in refused.stderr and refused.stdout == ""
+    assert pg.value("select count(*) from outcome") == 3
+
+
+def test_where_nothing_fits_nothing_was_replayed(operate, dead):
+    dead(3)
+    assert operate("replay", "--provider", "g").stdout == "0 events replayed\n"
+    assert operate("replay", "--provider", "g", "--dry-run").stdout == "0 events would be replayed\n"
+
+
+def test_discard_gives_up_what_is_dead_or_waits_with_the_reason(pg, operate, dead):
+    [one] = dead(1)
+    [two] = fill(pg, 1, prefix="w")
+    for id in (one, two):
+        assert operate("discard", str(id), "account closed").stdout == f"event {id} is discarded\n"
+    assert pg.rows("select status, last_error from webhook_inbox") == [(2, "discarded: account closed")] * 2
+    assert pg.rows("select action, who, detail from audit") == [("discard", "postgres", "account closed")] * 2
+    for words in ((), (str(one),), ("one", "why"), (str(one), "two", "three")):
+        refused = operate("discard", *words, check=False)
+        assert refused.returncode == 64 and "wants the id of one event, a whole number, and why" in refused.stderr
+    refused = operate("discard", str(one), "again", check=False)
+    assert refused.returncode == 1 and f"cannot discard event {one}: it is done" in refused.stderr
 
 
 def test_a_dry_run_counts_and_shows_and_changes_nothing(pg, operate, dead):
