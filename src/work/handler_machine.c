@@ -51,6 +51,11 @@ static int judge(struct db *db, struct db_args *args, const struct action *actio
             (struct handler_result){.end = HANDLER_STALE,
                                     .error = mem_printf("stale: %.*s is past %.*s",
                                                         STR_ARG(event->key), STR_ARG(event->type))};
+    else if (str_equal(says, STR("unknown")))
+        *result = (struct handler_result){
+            .end = HANDLER_RETRY,
+            .error = mem_printf("machine '%.*s' does not know state '%.*s' (P0002)",
+                                STR_ARG(action->name), STR_ARG(db_text(rows, 0, 1)))};
     db_result_free(rows);
     return 0;
 }

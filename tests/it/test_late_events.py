@@ -179,6 +179,19 @@ def test_a_failing_program_leaves_the_machine_where_it_was(page, inboxd, tmp_pat
     assert page.value("select count(*) from entity_state") == 0
 
 
+def test_an_event_of_an_entity_in_an_unknown_state_is_a_failure_and_not_past(page, inboxd, logging):
+    """By a program, which is judged for before it runs, and by a function in SQL: the same words."""
+    action, lines = logging
+    page.execute("insert into entity_state (machine, entity, state) values ('order', 'o1', 'renamed')")
+    one = {"machine": "order", "attempts": "1"}
+    daemon = inboxd(providers={"shop": provider(on=action, **one), "sql": provider(on="sql:t.ok", **one)})
+    for name in ("shop", "sql"):
+        post(daemon, name, "e1", "order.shipped", order="o1")
+    page.wait_until("select count(*) from dead_letters", equals=2)
+    assert set(page.column("select last_error from dead_letters")) == {"machine 'order' does not know state 'renamed' (P0002)"}
+    assert (lines(), page.value("select count(*) from t.effect")) == ([], 0)
+
+
 def test_a_program_runs_for_what_its_machine_does_not_name(page, inboxd, logging):
     action, lines = logging
     daemon = inboxd(providers={"shop": provider(machine="order", on=action)})

@@ -73,6 +73,27 @@ def test_what_no_transition_names_is_an_error_that_says_so(machine, args, code):
     assert machine.value("select count(*) from entity_state") == 0
 
 
+def test_a_state_that_the_machine_does_not_know_is_an_error_and_nothing_is_stale(machine):
+    """Somebody has renamed it: what comes for its entities must not count as past."""
+    assert advance(machine, "paid") == "applied"
+    machine.execute("update transition set from_state = 'settled' where from_state = 'paid'")
+    machine.execute("update transition set to_state = 'settled' where to_state = 'paid'")
+    with pytest.raises(psycopg2.errors.NoDataFound, match="machine 'order' does not know state 'paid'"):
+        advance(machine, "shipped")
+    assert machine.value("select transition_of('order', 'paid', 'shipped')") == "unknown"
+    assert machine.value("select transition_of('order', 'refunded', 'shipped')") == "stale"  # an end is known
+    machine.execute("update entity_state set state = 'settled'")
+    assert advance(machine, "shipped") == "applied"
+
+
+def test_a_machine_without_a_beginning_is_an_error(pg):
+    pg.execute("insert into transition values ('order', 'paid', 'shipped', 'shipped')")
+    with pytest.raises(psycopg2.errors.NoDataFound, match="machine 'order' does not know state ''"):
+        advance(pg, "shipped")
+    pg.execute("insert into entity_state (machine, entity, state) values ('order', 'o1', 'paid')")
+    assert advance(pg, "shipped") == "applied"
+
+
 def test_two_first_events_at_once_wait_for_each_other(machine):
     first, second = machine.session(), machine.session(lock_timeout="200ms")
     assert first.do("select inboxd.advance('order', 'o1', 'paid')")[0][0] == "applied"
