@@ -5,7 +5,7 @@
 --   stays null), $10 signature_verified, $11 source address (may be null), $12 class, $13 SHA-256 of the body,
 --   $14 lane (null: no order), $15 place of its id in $16 (1 to the number of elements), $16 ids
 --   in ascending order (null: they are drawn here), $17 when they were received, all of them (null: now),
---   $18 when they happened, as their sender says (may be null).
+--   $18 when they happened, as their sender says (may be null), $19 whether the body stays null.
 -- Returns a row an event: n (1 for the first), id (null: a duplicate), run_at (the same for all: lower the claim cursor
 -- to it), same (of a duplicate: it has the bytes of the first delivery; null: not known yet). Key: ledger_pkey.
 -- The ids are drawn first, and given in the order received, so that what follows joins on a bigint and not on two texts;
@@ -32,7 +32,7 @@ with input as materialized (
            (($5::text[])[s.n])::jsonb,
            case when ($9::boolean[])[s.n]
                 then coalesce(($7::text[])[s.n], convert_from(($6::bytea[])[s.n], 'UTF8'))::jsonb end,
-           ($8::boolean[])[s.n], ($6::bytea[])[s.n], ($10::boolean[])[s.n], (($11::text[])[s.n])::inet,
+           ($8::boolean[])[s.n], case when not ($19::boolean[])[s.n] then ($6::bytea[])[s.n] end, ($10::boolean[])[s.n], (($11::text[])[s.n])::inet,
            ($18::timestamptz[])[s.n]
       from answer s where s.id is not null
 ), work as (

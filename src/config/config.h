@@ -41,6 +41,7 @@ struct listen_address {
 };
 
 enum order { ORDER_NONE, ORDER_SERIAL, ORDER_STRICT };
+enum store_what { STORE_BOTH, STORE_BODY, STORE_PAYLOAD };
 enum on_off { SWITCH_OFF, SWITCH_ON };
 
 #define QUARANTINE_PER_MINUTE 120
@@ -114,6 +115,7 @@ struct provider_config {
     /* Identity and content: texts of the sources grammar. */
     struct setting event_id, event_type, key, event_time;
     struct setting format, split, reply;
+    enum store_what store;
     enum order order;
     struct setting machine; /* rows of inboxd.transition; judges events before their handlers */
     int64_t max_body;       /* bytes */

@@ -22,6 +22,8 @@ static const struct key_word log_levels[] = {
     {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN}, {"error", LOG_ERROR}, {NULL, 0}};
 static const struct key_word orders[] = {
     {"serial", ORDER_SERIAL}, {"strict", ORDER_STRICT}, {"none", ORDER_NONE}, {NULL, 0}};
+static const struct key_word stores[] = {
+    {"both", STORE_BOTH}, {"body", STORE_BODY}, {"payload", STORE_PAYLOAD}, {NULL, 0}};
 static const struct key_word switches[] = {{"on", SWITCH_ON}, {"off", SWITCH_OFF}, {NULL, 0}};
 
 /* One row: section, name, type, default, help, and members of struct key by name. */
@@ -204,6 +206,9 @@ const struct key key_table[] = {
     KEY(PROVIDER, split, SETTING, NULL,
         "Which array of a body holds its events, where a request has several.",
         IN_PROVIDER(split), .flags = KEY_MAY_EMPTY),
+    KEY(PROVIDER, store, WORD, "both",
+        "What is kept of an event: its bytes, its JSON, or both.",
+        IN_PROVIDER(store), .words = stores),
     KEY(PROVIDER, reply, SETTING, NULL,
         "The answer to a stored or duplicate event, where the sender wants a certain one.",
         IN_PROVIDER(reply), .flags = KEY_MAY_EMPTY),

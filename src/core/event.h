@@ -41,7 +41,8 @@ struct event {
     unsigned char body_sha256[EVENT_SHA256_SIZE];
     bool payload_repaired; /* `document` differs in content from what was sent */
     bool has_time;
-    bool has_payload; /* false: `payload` stays null (raw formats) */
+    bool has_payload; /* false: `payload` stays null (raw formats, store = body) */
+    bool drops_body;  /* `body` stays null, where `payload` holds what it holds */
     bool signature_verified;
     bool ordered; /* events with the same key run one at a time: a lane */
     enum work_class class;

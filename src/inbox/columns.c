@@ -75,6 +75,12 @@ static bool is_repaired(const struct batch_row *row)
     return row->without == WITHOUT_NOTHING && row->item->event.payload_repaired;
 }
 
+/* What has no payload in the end keeps its body. */
+static bool drops_body(const struct batch_row *row)
+{
+    return row->without == WITHOUT_NOTHING && row->item->event.drops_body;
+}
+
 static bool has_payload(const struct batch_row *row)
 {
     return row->without == WITHOUT_NOTHING && row->item->event.has_payload;
@@ -185,6 +191,7 @@ void columns_put(const struct columns *columns, struct db_args *args, const stru
     put_ids(columns, args, rows, n, ids);
     put_time(args, &rows[0].item->event);
     put_times(args, rows, n);
+    put_flags(args, rows, n, drops_body);
 }
 
 /* ---- lanes ---- */

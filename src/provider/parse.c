@@ -77,6 +77,23 @@ static struct event *add_event(struct reading *reading)
     return &reading->list[reading->count++];
 }
 
+/* What the setting `store` leaves out. A body whose JSON had to be altered is kept in any case: it
+ * is the only place where the event is whole. */
+static void leave_out(const struct reading *reading, struct event *event)
+{
+    switch (reading->provider->config->store) {
+    case STORE_BOTH:
+        break;
+    case STORE_BODY:
+        event->has_payload = event->payload_repaired = false;
+        event->document = STR_NONE;
+        break;
+    case STORE_PAYLOAD:
+        event->drops_body = event->has_payload && !event->payload_repaired;
+        break;
+    }
+}
+
 /* An element that is an event: its bytes are the event's. */
 static enum refusal read_element(void *argument, struct str element,
                                  const struct json_value *const values[SCOPE_LEVELS])
@@ -96,8 +113,10 @@ static enum refusal read_element(void *argument, struct str element,
     if (event.payload_repaired)
         event.document = json_repair(element, reading->arena);
     refusal = read_sources(reading, values, &event);
-    if (refusal == REFUSAL_NONE)
+    if (refusal == REFUSAL_NONE) {
+        leave_out(reading, &event);
         *add_event(reading) = event;
+    }
     return refusal;
 }
 
@@ -118,6 +137,7 @@ static enum refusal read_whole(struct reading *reading, struct str json,
         event.document = reading->scan.value.text;
     refusal = read_sources(reading, levels, &event);
     if (refusal == REFUSAL_NONE) {
+        leave_out(reading, &event);
         reading->list = arena_alloc(reading->arena, sizeof(event));
         reading->list[reading->count++] = event;
     }

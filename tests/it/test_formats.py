@@ -23,7 +23,7 @@ PACKERS = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compr
 
 def row_of(pg, event_id):
     row = pg.row("select * from webhook_inbox where event_id = %s", event_id)
-    return {**row, "body": bytes(row["body"])}
+    return {**row, "body": None if row["body"] is None else bytes(row["body"])}
 
 
 def answer_of(daemon, provider, body, headers=None, **options):
@@ -197,3 +197,44 @@ def test_an_empty_body_is_no_json_and_an_empty_form(pg, inboxd):
     assert answer_of(daemon, "h", b"", {"Content-Encoding": "gzip"}) == (400, "invalid json")
     assert answer_of(daemon, "f", b"", {"X-Id": "e"}) == (200, "ok")
     assert row_of(pg, "e")["payload"] == {}
+
+
+# What is kept -------------------------------------------------------------------------------------
+
+WHOLE, REPAIRED = b'{"id": "whole", "n": 1.0}', b'{"id": "repaired", "t": "a\\u0000b"}'
+
+
+@pytest.mark.parametrize(
+    "store, whole, repaired",
+    [
+        ("both", (WHOLE, {"id": "whole", "n": 1.0}, False), (REPAIRED, {"id": "repaired", "t": "a\ufffdb"}, True)),
+        ("body", (WHOLE, None, False), (REPAIRED, None, False)),
+        # The only place where it is whole is its body.
+        ("payload", (None, {"id": "whole", "n": 1.0}, False), (REPAIRED, {"id": "repaired", "t": "a\ufffdb"}, True)),
+    ],
+)
+def test_store_says_what_is_kept(pg, inboxd, store, whole, repaired):
+    daemon = inboxd(providers={"n": {"store": store}})
+    for body, wanted in ((WHOLE, whole), (REPAIRED, repaired)):
+        assert answer_of(daemon, "n", body) == (200, "ok")
+        assert answer_of(daemon, "n", body) == (200, "dup")
+        row = row_of(pg, "whole" if wanted is whole else "repaired")
+        assert (row["body"], row["payload"], row["payload_repaired"]) == wanted
+    # What differs is told as before, by the digest.
+    assert answer_of(daemon, "n", WHOLE + b" ") == (200, "dup")
+    pg.wait_until("select sum(differing) from inboxd.counters", equals=1)
+    pg.wait_until("select array_agg(status) from webhook_inbox", equals=[2, 2])
+
+
+def test_store_payload_keeps_what_has_none(pg, inboxd):
+    daemon = inboxd(providers={"r": {"verify": "none", "format": "raw", "store": "payload", "event_id": "header:X-Id", "on": "sql:t.ok"}})
+    assert answer_of(daemon, "r", b"\x00\xff", {"X-Id": "e"}) == (200, "ok")
+    assert (row_of(pg, "e")["body"], row_of(pg, "e")["payload"]) == (b"\x00\xff", None)
+
+
+def test_store_payload_of_elements(pg, inboxd):
+    keys = {"verify": "none", "event_id": "body:/id", "on": "sql:t.ok", "split": "body:/events", "store": "payload"}
+    daemon = inboxd(providers={"l": keys})
+    assert daemon.post("l", b'{"events": [{"id": "a"}, {"id": "b", "t": "\\ud800"}]}').status == 200
+    assert (row_of(pg, "a")["body"], row_of(pg, "a")["payload"]) == (None, {"id": "a"})
+    assert row_of(pg, "b")["body"] == b'{"id": "b", "t": "\\ud800"}'

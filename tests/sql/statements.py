@@ -64,7 +64,7 @@ def store_args(*events):
         column("is_repaired", False), column("usable", True), column("verified", True), column("source_ip"),
         column("class", "sql"), [hashlib.sha256(e["body"]).digest() for e in events], column("lane"),
         [e.get("place", number) for number, e in enumerate(events, 1)], None,
-        events[0].get("received_at"), column("event_time"),
+        events[0].get("received_at"), column("event_time"), column("drops_body", False),
     )  # fmt: skip
 
 

@@ -140,7 +140,7 @@ def test_b01_a_claim_with_its_cursor_costs_the_same_beside_an_open_snapshot(pg):
 
 def test_storing_touches_the_tables_only_through_their_keys(pg):
     session = pg.session()
-    plan = prepare(session, "store_batch", enable_seqscan="off")(*["null"] * 18)
+    plan = prepare(session, "store_batch", enable_seqscan="off")(*["null"] * 19)
     assert not re.search(r"Scan on (inboxd\.)?(ledger|work|event_store)\b(?!\s+\w)", plan.replace("CTE Scan", "")), plan
     assert "Conflict Arbiter Indexes: ledger_pkey" in plan
 
