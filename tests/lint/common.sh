@@ -6,7 +6,8 @@ tree_files() {
     find . \( -path ./build -o -path ./.git -o -name __pycache__ -o -name .pytest_cache -o -name node_modules \) -prune -o -type f "$@" -print
 }
 
-# findings WHY: shows what comes in, if anything does, and remembers it for the exit status.
+# findings WHY: shows what comes in, if anything does, and remembers it for the exit status, also at the end of a pipeline.
+shopt -s lastpipe
 status=0
 findings() {
     local lines
