@@ -170,6 +170,7 @@ static void check_class(struct run *run, size_t i)
     if (class == WORK_PULL) {
         event->lane = STR_NONE;
         run->verdicts[i].aside = ASIDE_NO;
+        run->verdicts[i].suspect = false;
     }
 }
 

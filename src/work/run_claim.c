@@ -36,7 +36,8 @@ int run_send_handler_settings(struct run *run)
 }
 
 /* After a reload, or a replay, a row may have a class that does not fit: it is put back with the
- * right one, which is no attempt. */
+ * right one, which is no attempt. Applications do not look at who runs alone: each of their claims
+ * counts as an attempt. */
 static void check_class(struct run *run, size_t i)
 {
     struct claimed *event = &run->claim.events[i];
@@ -46,7 +47,7 @@ static void check_class(struct run *run, size_t i)
         return;
     event->class = class;
     verdict_untouched(&run->verdicts[i]);
-    run->verdicts[i].suspect = event->counted;
+    run->verdicts[i].suspect = event->counted && class != WORK_PULL;
 }
 
 int run_claimed(struct run *run)

@@ -133,6 +133,22 @@ def test_after_a_reload_without_pull_the_daemon_works_them_off(shop, inboxd):
     shop.wait_until("select count(*) from outcome where status = 2", equals=2)
 
 
+@pytest.mark.parametrize("key", [None, "body:/order"])
+def test_what_ran_alone_before_a_reload_to_pull_is_handed_out(shop, inboxd, key):
+    """A handler that took too long leaves an event that runs alone; an application gets it all the same."""
+    before = {**PULL["orders"], "key": key, "on": "sql:t.sleep", "timeout": "1s", "backoff": "1h"}
+    daemon = inboxd(providers={"orders": before})
+    daemon.post("orders", {"id": "e1", "type": "order.paid", "order": "o1", "s": 60})
+    shop.wait_until("select suspect from work", equals=True)
+    if key:  # with no order any more, its lane is the daemon's to end
+        daemon.reconfigure(providers={"orders": {"order": "none"}})
+    daemon.reconfigure(providers={"orders": {"on": "pull"}})
+    daemon.reload()
+    shop.execute("update work set run_at = now(); update lane set ready_at = now()")
+    shop.wait_until("select class from work", equals="pull")
+    assert shop.rows("select event_id, attempt from claim('orders')") == [("e1", 2)]
+
+
 def test_a_replayed_event_is_pulled_again(shop, inboxd):
     daemon = inboxd(providers=PULL)
     post(daemon, "e1", "o1")
