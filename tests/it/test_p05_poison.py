@@ -297,16 +297,7 @@ def test_b18_a_handler_that_forgets_the_sessions_statements_burns_no_attempt(pg,
     assert effects(pg) == (200, 200)
 
 
-# Fairness, reload, shutdown ---------------------------------------------------------------------------
-
-
-def test_b22_a_flood_of_one_provider_does_not_starve_another(pg, inboxd):
-    fill(pg, [{"s": 0.05}] * 3000)
-    inboxd(providers={"h": {"on": "sql:t.sleep"}}, workers=2)
-    pg.wait_until("select count(*) > 20 from outcome")
-    fill(pg, 5, provider="n")
-    pg.wait_until("select count(*) from outcome where provider = 'n'", equals=5)
-    assert pg.value("select count(*) > 2000 from work where provider = 'h'")
+# Reload, shutdown ---------------------------------------------------------------------------
 
 
 def test_b26_a_shutdown_gives_back_what_runs_too_long(pg, inboxd):
