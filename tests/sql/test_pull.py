@@ -35,6 +35,7 @@ def ids(pg):
 def lapse(pg):
     pg.execute("update work set run_at = now() - interval '1 s' where token <> 0")
     pg.execute("update lane set ready_at = now() - interval '1 s' where taken_id <> 0")
+    pg.execute("delete from pull_cursor")  # leases end in the past only here
 
 
 def test_claim_hands_out_what_is_due_with_its_content(pull):
@@ -228,7 +229,70 @@ def test_two_applications_never_have_the_same_event_and_never_wait(pull):
     assert len(second.do("select * from inboxd.claim('h', 10)")) == 1
     first.rollback()
     second.commit()
-    assert len(claim(pull)) == 2
+    pull.wait_until("select count(*) from claim('h', 10)", equals=2)
+
+
+def cursor(pg):
+    return pg.row("select * from pull_cursor order by number desc, token desc limit 1")
+
+
+def test_b01_a_sweep_finds_what_came_to_be_due_long_before_the_cursor(pull):
+    """Rolled back, committed late, or given an old time by hand: nothing stays behind."""
+    put(pull, "e1", "e2")
+    put(pull, "k1", key="k")
+    pull.execute("update work set run_at = now() - interval '1 hour'; update lane set ready_at = now() - interval '1 hour'")
+    gone = pull.session()
+    assert len(gone.do("select * from inboxd.claim('h', 10)")) == 3
+    put(pull, "e3")
+    assert [i for i, _ in claim(pull)] == [ids(pull)["e3"]]
+    gone.rollback()
+    pull.wait_until("select count(*) from claim('h', 10)", equals=3)
+
+
+def test_what_is_committed_late_is_found_by_a_claim_that_sweeps_nothing(pull):
+    put(pull, "e1")
+    assert len(claim(pull)) == 1
+    late = pull.session()
+    late.do("insert into work (id, provider, class, received_at) select 77, 'h', 'pull', now()")
+    late.do("insert into ledger (provider, event_id, id, body_sha256) values ('h', 'late', 77, '')")
+    put(pull, "e2")
+    pull.execute("update pull_cursor set swept_at = now(), took = '1 day'")
+    assert len(claim(pull)) == 1
+    late.commit()
+    pull.wait_until("select count(*) from claim('h', 10)", equals=1)
+    assert cursor(pull)["took"] == pull.value("select interval '1 day'")
+
+
+def test_a_clock_that_was_set_back_makes_the_next_claim_a_sweep(pull):
+    put(pull, "e1")
+    claim(pull)
+    pull.execute("update pull_cursor set run_at = now() + interval '1 day', made_at = now() + interval '1 day', swept_at = now() + interval '1 day'")
+    put(pull, "e2")
+    assert len(claim(pull)) == 1
+
+
+def test_the_cursor_leaves_few_rows_and_waits_for_nobody(pull):
+    """Beside a claim in a transaction that stays open, too, and in transactions with one snapshot."""
+    put(pull, *(f"e{n}" for n in range(120)))
+    open_one = pull.session()
+    assert len(open_one.do("select * from inboxd.claim('h')")) == 1
+    other = pull.session(lock_timeout="100ms")
+    for n in range(100):
+        if n % 10 == 0:
+            other.connection.set_session(isolation_level="SERIALIZABLE" if n % 20 else "READ COMMITTED")
+        assert len(other.do("select * from inboxd.claim('h')")) == 1
+        other.commit()
+        pull.execute("update pull_cursor set made_at = made_at - interval '1 s'")
+    open_one.commit()
+    assert pull.value("select count(*) from pull_cursor") <= 25
+    assert cursor(pull)["number"] >= 90
+
+
+def test_an_application_that_finds_nothing_writes_at_its_sweeps_only(pull):
+    assert claim(pull) == []
+    pull.execute("update pull_cursor set took = '1 day', made_at = made_at - interval '1 h'")
+    before = pull.rows("select * from pull_cursor")
+    assert claim(pull) == [] and pull.rows("select * from pull_cursor") == before and len(before) == 1
 
 
 def test_b02_never_more_than_asked(pull):
