@@ -1,4 +1,4 @@
--- lane_release.sql: $1 provider, $2 keys, sorted by bytes, $3 token of their claim, $4 id of the last event of each that is
+-- lane_release.sql: $1 provider, $2 keys, $3 token of their claim, $4 id of the last event of each that is
 -- settled (0: none), $5 ids that run alone from now on. After a transaction that did not commit, in one of its own: the lanes
 -- that are still ours are free at once. What is lost belongs to somebody else, who has marked it. Returns how many.
 -- Index: lane_pkey.

@@ -1,4 +1,4 @@
--- lane_renew.sql: $1 provider, $2 keys, sorted by bytes, $3 token of their claim, $4 seconds. Whoever runs them lives: the
+-- lane_renew.sql: $1 provider, $2 keys, $3 token of their claim, $4 seconds. Whoever runs them lives: the
 -- leases last so long from now on. Returns the keys that are still ours. What is locked is being settled, and needs no
 -- lease any more. Index: lane_pkey.
 with held as materialized (

@@ -1,4 +1,4 @@
--- lane_settle.sql: $1 provider, $2 keys, sorted by bytes, without repeats, $3 token of their claim, $4 ids of what ran, $5 keys
+-- lane_settle.sql: $1 provider, $2 keys, without repeats, $3 token of their claim, $4 ids of what ran, $5 keys
 -- of which something is done. In the transaction that ran the events, before their outcomes are written: locks the lanes,
 -- deletes the rows, and makes what was deferred for the sake of those keys due at once. Raises IBX04 where a lane has been
 -- claimed by somebody else meanwhile, or a row is gone: then nothing commits.

@@ -6,10 +6,11 @@
 -- ($3 * $3 over all lanes at most, so that a lane that has many is not leased again for each few).
 -- The attempt of a suspect event counts from here on: attempt + 1, a token; under `serial` it steps aside already, so that
 -- the others go on if it kills the process again. Where its attempts are used up it is dead, and the lane has nothing.
--- Lanes with more suspects than $8 are left for a little later: what has begun here counts, so nothing begins that has to wait.
+-- Lanes with more suspects than $8, those due longest first, are left for a little later: what has begun here counts, so that
+-- nothing begins that has to wait. Suspects come first, and the daemon never asks for more than one.
 -- A lane whose lease had run out unsettled has nothing either: what may have been running in it becomes suspect, and the
 -- lane is free again at once.
--- Returns a row an event, lane by lane in the order of ids (alone: it runs alone; counted: its attempt is committed; dead:
+-- Returns a row an event, lane by lane (those of suspects first) in the order of ids (alone: it runs alone; counted: its attempt is committed; dead:
 -- it is), and one with id null for a lane with nothing. aside: as it was. Indexes: lane_ready, work_aside, work_lane.
 with mine as materialized (
     select k.*, count(*) over () as lanes
@@ -54,7 +55,7 @@ with mine as materialized (
      where joins or place = 1 and alone and run_at <= now()
 ), chosen as materialized (
     select c.*
-      from (select w.*, count(*) filter (where w.suspect) over (order by w.key, w.id) as suspects from wanted w) c
+      from (select w.*, count(*) filter (where w.suspect) over (order by w.run_at, w.id) as suspects from wanted w) c
      where not c.suspect or c.suspects <= $8::int
 ), started as (
     update inboxd.work w
@@ -108,4 +109,4 @@ select m.key, m.token, c.id, c.attempt, c.attempt_base, c.event_type, c.run_at, 
   from mine m
   left join chosen c on c.key = m.key
  where m.taken_id = -1 and (c.id is not null or not exists (select from wanted w where w.key = m.key))
- order by m.key, c.id
+ order by coalesce(c.suspect, false) desc, m.key, c.id

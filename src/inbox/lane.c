@@ -1,5 +1,5 @@
-/* Statements that claim lanes, and their rows. Arrays of keys are sorted, as the claim's rows are.
- */
+/* Statements that claim lanes, and their rows. Arrays of keys are in the order of the claim's rows;
+ * the statements lock in an order of their own. */
 #include "inbox/lane.h"
 
 #include <stdlib.h>

@@ -29,7 +29,7 @@ struct lane {
 
 struct lanes {
     struct claim claim; /* the events, lane by lane, in the order received */
-    struct lane *list;  /* sorted by key */
+    struct lane *list;  /* the suspect's first, then by key */
     size_t count;
     int64_t token;
     size_t found;  /* lanes that were leased, with the lapsed ones */

@@ -20,8 +20,10 @@ static void note_events(struct debt *debt, const struct run *run, enum run_end e
 
     switch (end) {
     case RUN_COMMITTED:
-    case RUN_TAKEN_OVER:
         return;
+    case RUN_TAKEN_OVER: /* or too late for it to begin */
+        debt->gives_back = alone && run->started_us == 0;
+        break;
     case RUN_ROLLED_BACK: /* and could not be written down */
         if (!alone && run->claim.count == 1)
             suspect_all(debt, run);

@@ -25,14 +25,13 @@ void job_end(struct pool *pool, struct job *job)
     job_alone_end(pool, job);
 }
 
-/* What a claim of lanes finds is known only when it counts already. */
-static void expect_suspects(struct pool *pool, struct job *job)
+/* What a claim of lanes finds is known only when it counts already: so it may find one, which runs
+ * first, and never loses its attempt to an event that it waited for. */
+static void expect_suspect(struct pool *pool, struct job *job)
 {
     job->alone = schedule_alone_fits(&pool->schedule, job->provider);
-    if (!job->alone)
-        return;
-    schedule_alone_begin(&pool->schedule, job->provider);
-    job->suspects = job->provider->in_process ? 1 : CLAIM_MAX;
+    if (job->alone)
+        schedule_alone_begin(&pool->schedule, job->provider);
 }
 
 static void take_source(struct pool *pool, struct source *source, enum queue queue, struct job *job)
@@ -56,7 +55,7 @@ static void take_source(struct pool *pool, struct source *source, enum queue que
     job->kind = JOB_BATCH;
     feed_claim_begin(feed, &job->claim);
     if (queue == QUEUE_LANE)
-        expect_suspects(pool, job);
+        expect_suspect(pool, job);
 }
 
 static bool find_job(struct pool *pool, struct job *job, int64_t now)

@@ -16,8 +16,7 @@ struct job {
     const struct plan_provider *provider;
     struct feed_claim claim; /* of JOB_BATCH */
     bool alone; /* no event that could cost ours its attempt runs alone meanwhile: of JOB_ALONE, and
-                   of a claim of lanes, which may find such */
-    int suspects; /* that a claim of lanes may find */
+                   of a claim of lanes, which may then find one */
 };
 
 /* The next job; waits for one. */

@@ -22,8 +22,9 @@ struct lane_run {
 };
 
 /* -1: run_failed() says how it ended. `run->lanes` is set and zeroed. No lanes: nothing was due.
- * At most `suspects` events begin an attempt that counts, whatever becomes of the process. */
-int lane_run_claim(struct run *run, struct position after, int limit, int suspects) MUST_CHECK;
+ * With `suspect` one event may begin an attempt that counts, whatever becomes of the process: it is
+ * the first one to run. Without, none does. */
+int lane_run_claim(struct run *run, struct position after, int limit, bool suspect) MUST_CHECK;
 /* Whether one of those that were claimed has. */
 bool lane_run_has_counted(const struct run *run);
 

@@ -6,7 +6,7 @@ import signal
 import pytest
 from support import DEAD, DONE, wait_until
 
-from it.working import QUICK, effects, fill, outcomes, wait_done
+from it.working import QUICK, effects, fill, fill_keys, outcomes, wait_done
 
 SIGKILLED = """
     create function t.kill_backend() returns void language plpgsql security definer as $$
@@ -295,6 +295,37 @@ def test_b18_a_handler_that_forgets_the_sessions_statements_burns_no_attempt(pg,
     wait_done(pg)
     assert outcomes(pg) == {(DONE, 1): 200}
     assert effects(pg) == (200, 200)
+
+
+@pytest.mark.parametrize("order", ["serial", "strict"])
+def test_b14_a_claim_of_keys_begins_no_attempt_that_it_does_not_run(pg, inboxd, order):
+    """Handlers take longer than a claim holds its keys, so that of several keys only the first one's event runs."""
+    fill_keys(pg, [{"s": 0.15}] * 16)
+    pg.execute("update work set suspect = true where id % 2 = 0")
+    inboxd(providers={"h": {"on": "sql:t.sleep", "key": "body:/k", "order": order}}, workers=1)
+    wait_done(pg)
+    assert pg.column("select error from attempt_log") == []
+    assert outcomes(pg) == {(DONE, 1): 16}
+    assert effects(pg) == (16, 16)
+
+
+@pytest.mark.parametrize("order", ["serial", "strict"])
+def test_b14_a_worker_that_is_too_slow_to_begin_gives_the_attempt_back(pg, inboxd, order):
+    """After two thirds of the lease nothing of a claim begins: others may soon have it."""
+    fill_keys(pg, [{}])
+    pg.execute("update work set suspect = true")
+    daemon = inboxd(providers={"h": {"on": "sql:t.ok", "key": "body:/k", "order": order, "attempts": 3, "lease": "1s"}},
+                    workers=1, faults="work.after_claim=wait:800")  # fmt: skip
+    wait_until(lambda: daemon.log_text().count("a lease ran out before its events were done") >= 4, 60)
+    assert daemon.terminate() == 0
+    assert effects(pg) == (0, 0)
+    del daemon.env["INBOXD_FAULTS"]
+    daemon.reconfigure(providers={"h": {"lease": "1m"}})
+    daemon.start()
+    wait_done(pg)
+    assert outcomes(pg) == {(DONE, 1): 1}
+    assert pg.column("select error from attempt_log") == []
+    assert effects(pg) == (1, 1)
 
 
 # Reload, shutdown ---------------------------------------------------------------------------

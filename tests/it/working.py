@@ -2,7 +2,7 @@
 
 import json
 
-from sql.statements import event, store
+from sql.statements import event, run, store
 
 QUICK = {"attempts": 3, "backoff": "10ms"}  # of a provider whose failures are to be over soon
 
@@ -15,6 +15,16 @@ def fill(pg, bodies, provider="h", prefix="e", **more):
         for n, body in enumerate(bodies)
     ]
     return [id for start in range(0, len(events), 500) for id in store(pg, *events[start : start + 500])]
+
+
+def fill_keys(pg, bodies, provider="h", **more):
+    """The same, each event with a key of its own."""
+    keys = [f"k{n:05}" for n in range(len(bodies))]
+    run(pg, "store_lanes", [provider] * len(keys), keys)
+    return store(pg, *(
+        event(f"e{n:05}", provider, body=json.dumps({"id": f"e{n:05}", **body}).encode(), ordering_key=keys[n], lane=keys[n], **more)
+        for n, body in enumerate(bodies)
+    ))  # fmt: skip
 
 
 def wait_done(pg, timeout=60.0):
