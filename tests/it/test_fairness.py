@@ -55,6 +55,7 @@ def run_one(pg, daemon, event_id):
 
 
 @pytest.mark.slow
+@pytest.mark.data
 def test_b22_a_provider_with_200_000_events_leaves_another_alone(flooded, inboxd):
     pg, daemon = flooded, None
     for trouble, (provider, begun) in TROUBLE.items():
