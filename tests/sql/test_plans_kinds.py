@@ -80,3 +80,34 @@ def test_b03_b04_views_do_not_scan_finished_rows(history, view, planner):
     removed = [int(n) for n in re.findall(r"Rows Removed by (?:Filter|Join Filter|Index Recheck): (\d+)", plan)]
     assert max([0, *seen]) < 2_000, plan
     assert max([0, *removed]) < FINISHED / 2, plan
+
+
+def finished_never_analyzed(pg):
+    fill_finished(pg, "case when id %% 1000 = 0 then 3 else 2 end")
+
+
+def all_dead_when_analyzed_and_done_since(pg):
+    fill_finished(pg, "3")
+    pg.execute("analyze ledger, outcome, work")
+    pg.execute("update outcome set status = 2 where id % 1000 <> 0")
+
+
+def fill_finished(pg, status):
+    for table in ("ledger", "outcome", "work"):
+        pg.execute(f"alter table {table} set (autovacuum_enabled = off)")
+    pg.execute(
+        "insert into ledger (provider, event_id, id, body_sha256)"
+        " select 'h', 'e' || n, nextval('event_id_seq'), '' from generate_series(1, %s) n", 100_000
+    )  # fmt: skip
+    pg.execute(f"insert into outcome (id, provider, status, attempt, last_error) select id, 'h', {status}, 1, 'x' from ledger where %s > 0", 1)
+    pg.execute("insert into work (id, provider, class, received_at) select n, 'h', 'sql', now() from generate_series(200001, %s) n", 300_000)
+
+
+@pytest.mark.parametrize("state", [finished_never_analyzed, all_dead_when_analyzed_and_done_since], ids=lambda state: state.__name__)
+@pytest.mark.parametrize("view", ["dead_letters", "top_errors", "stuck", "blocked_keys"])
+def test_b03_views_of_operators_never_read_the_ledger(pg, view, state):
+    state(pg)
+    plan = "\n".join(pg.column(f"explain select * from {view}"))
+    assert not re.search(r"Seq Scan on ledger\b", plan), plan
+    if state is finished_never_analyzed:
+        assert not re.search(r"Seq Scan on (outcome|event_store_\d+)\b", plan), plan
