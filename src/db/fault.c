@@ -56,7 +56,8 @@ int db_note_failure(struct db *db, const PGresult *rows, struct err *err)
     keep(&db->message, primary);
     keep(&db->detail, PQresultErrorField(rows, PG_DIAG_MESSAGE_DETAIL));
     keep(&db->context, PQresultErrorField(rows, PG_DIAG_CONTEXT));
-    db->fault = sqlstate_fault(sqlstate, db->message);
+    db->fault =
+        sqlstate_fault(sqlstate, PQresultErrorField(rows, PG_DIAG_SOURCE_FUNCTION), primary);
     db->fatal = PQstatus(db->conn) != CONNECTION_OK || (severity && strcmp(severity, "ERROR") != 0);
     return err_set(err, sqlstate_kind(db->fault), "database: %s (%s)", db->message, sqlstate);
 }
@@ -68,7 +69,7 @@ int db_note_lost(struct db *db, const char *why, struct err *err)
 
     /* The server's own last words, where it had any, say that nothing of ours was to blame. */
     snprintf(db->sqlstate, sizeof(db->sqlstate), "%s", db->noticed);
-    db->fault = db->noticed[0] ? sqlstate_fault(db->noticed, "") : DB_FAULT_LOST;
+    db->fault = db->noticed[0] ? sqlstate_fault(db->noticed, NULL, NULL) : DB_FAULT_LOST;
     db->fatal = true;
     keep(&db->message, message);
     keep(&db->detail, "");

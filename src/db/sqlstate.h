@@ -21,8 +21,9 @@ enum db_fault {
     DB_FAULT_OTHER,
 };
 
-/* `message` decides between 23514's and 0A000's cases. */
-enum db_fault sqlstate_fault(const char *sqlstate, const char *message);
+/* Between the cases of 0A000 and 23514 decides `source`, the server's function that raised it:
+ * messages are in the language of lc_messages. NULL: not known, then the English message does. */
+enum db_fault sqlstate_fault(const char *sqlstate, const char *source, const char *message);
 
 /* Whose turn it is: ERR_AGAIN for what may work later, ERR_INPUT for the values, ERR_NEVER for the
  * rest. */

@@ -3,6 +3,7 @@ is refused and no event has an attempt more for it."""
 
 import threading
 
+import psycopg2.errors
 import pytest
 from support import DEAD, DONE
 
@@ -110,3 +111,32 @@ def test_b18_what_changes_under_a_running_daemon_costs_nothing(pg, inboxd, kind,
     assert outcomes(pg) == {(DONE, 1): total}
     assert effects(pg) == (total, total)
     assert pg.value("select count(*) from attempt_log") == 0
+
+
+@pytest.fixture
+def german(make_cluster, monkeypatch):
+    """A database whose server says it in German (its locale for messages needs no more than its translations)."""
+    monkeypatch.setenv("LANGUAGE", "de")
+    cluster = make_cluster(lc_messages="C.UTF-8")
+    monkeypatch.delenv("LANGUAGE")
+    pg = cluster.database()
+    with pytest.raises(psycopg2.errors.DivisionByZero) as said:
+        pg.value("select 1 / 0")
+    if "durch Null" not in str(said.value):
+        pytest.skip("the server has no German messages")
+    return pg
+
+
+def test_b18_a_server_that_speaks_another_language(german, inboxd):
+    """What means "prepare again" and "make the partition" is known by more than its English text."""
+    daemon = inboxd(german, providers={"h": {"on": "sql:t.ok", "attempts": 1}})
+    assert daemon.post("h", {"id": "before"}).text == "ok"
+    german.wait_until("select count(*) from t.effect", equals=1)
+    for table in ("ledger", "event_store", "work", "outcome", "lane"):
+        german.execute(f"alter table inboxd.{table} add column extra int")
+    german.execute("alter table t.effect add column extra int")
+    german.execute("select setval('inboxd.event_id_seq', 500000000)")
+    for n in range(20):
+        assert daemon.post("h", {"id": f"after{n}"}).text == "ok"
+    german.wait_until("select count(*) from t.effect", equals=21)
+    assert german.value("select count(*) from attempt_log") == 0

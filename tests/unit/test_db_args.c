@@ -66,11 +66,38 @@ static void test_faults(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        enum db_fault fault = sqlstate_fault(cases[i].sqlstate, cases[i].message);
+        enum db_fault fault = sqlstate_fault(cases[i].sqlstate, NULL, cases[i].message);
 
         assert_int_equal(fault, cases[i].fault);
         assert_int_equal(sqlstate_kind(fault), cases[i].kind);
     }
+}
+
+/* A server with another lc_messages. */
+static void test_faults_are_told_apart_in_any_language(void **state)
+{
+    static const struct {
+        const char *sqlstate, *source, *message;
+        enum db_fault fault;
+    } cases[] = {
+        {"0A000", "RevalidateCachedQuery",
+         "gecachter Plan darf den Ergebnistyp nicht \303\244ndern", DB_FAULT_STALE_PLAN},
+        {"0A000", "transformStmt", "cached plan: so does a user say", DB_FAULT_OTHER},
+        {"23514", "ExecFindPartition",
+         "keine Partition von Relation \302\273event_store\302\253 f\303\274r die Zeile gefunden",
+         DB_FAULT_NO_PARTITION},
+        {"23514", "ExecConstraints", "neue Zeile verletzt Check-Constraint", DB_FAULT_DATA},
+        {"23514", "exec_stmt_raise", "no partition of relation", DB_FAULT_DATA},
+        {"XX000", "fmgr_info_cxt_security", "cache lookup failed for function 16865",
+         DB_FAULT_STALE_PLAN},
+        {"26000", "FetchPreparedStatement", "vorbereitete Anweisung existiert nicht",
+         DB_FAULT_STALE_PLAN},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_int_equal(sqlstate_fault(cases[i].sqlstate, cases[i].source, cases[i].message),
+                         cases[i].fault);
 }
 
 int main(void)
@@ -78,6 +105,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_array_layout),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_faults_are_told_apart_in_any_language),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static struct failure failure(const char *sqlstate, const char *message)
                             .message = message,
                             .detail = "",
                             .context = "in a function",
-                            .fault = sqlstate_fault(sqlstate, message),
+                            .fault = sqlstate_fault(sqlstate, NULL, message),
                             .took_s = 0.5,
                             .took_exactly = true};
 }
