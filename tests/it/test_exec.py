@@ -166,6 +166,6 @@ def test_a_program_beside_sql_completes_in_their_order(pg, inboxd, program, tmp_
 def test_a_program_reads_the_payload_where_no_body_is_kept(pg, daemon, program, tmp_path):
     running = daemon(program(f"cat > {tmp_path}/input; exit 0"), provider={"store": "payload"})
     assert running.post("h", {"id": "e1", "list": [1, None]}).text == "ok"
-    wait_done(pg, 1)
+    wait_done(pg)
     assert json.loads((tmp_path / "input").read_text()) == {"id": "e1", "list": [1, None]}
     assert pg.value("select body from webhook_inbox") is None

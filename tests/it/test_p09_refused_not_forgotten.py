@@ -232,7 +232,7 @@ def test_without_a_database_the_answer_is_as_quick_and_the_copy_waits(own_pg, cl
     begin = time.monotonic()
     for n in range(50):
         assert daemon.post("h", f"during {n}", WRONG, sign=False).text == "bad signature"
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 25  # half of what a second's wait for the database in each would make it
     cluster.start()
     wait_kept(own_pg, 51)
     assert kept(own_pg, "body")[1:] == [(f"during {n}".encode(),) for n in range(50)]
