@@ -1,9 +1,10 @@
 -- lane_take.sql: $1 provider, $2 seconds of the lease (as in lane_claim.sql, whose transaction this ends), $3 events that are
 -- to run at once, $4 attempts allowed, $5 seconds until an event that runs alone is due again unless it is settled, $6
--- whether a failed event steps aside (order = serial), $7 worker, $8 suspect events at most.
+-- whether a failed event steps aside (order = serial), $7 worker, $8 suspect events at most, $9 events at most in all
+-- ($3 or more).
 -- Chooses what to run of the lanes that were just leased. Of each lane EITHER one event alone: a due one that stepped
 -- aside, else its first one if that is suspect or not of class sql; OR its first ones, as many as can run together
--- ($3 * $3 over all lanes at most, so that a lane that has many is not leased again for each few).
+-- ($9 over all lanes, in turn, so that a lane that has many is not leased again for each few; more would be read in vain).
 -- The attempt of a suspect event counts from here on: attempt + 1, a token; under `serial` it steps aside already, so that
 -- the others go on if it kills the process again. Where its attempts are used up it is dead, and the lane has nothing.
 -- Lanes with more suspects than $8, those due longest first, are left for a little later: what has begun here counts, so that
@@ -42,21 +43,23 @@ with mine as materialized (
                     where w.provider = $1::text and w.lane = m.key and w.lane is not null and w.aside is null
                       and w.id + 0 > m.after_id
                     order by w.id + 0
-                    limit greatest(1, $3::bigint * $3::bigint / m.lanes)) f) r
+                    limit greatest(1, least($9::bigint, $3::bigint * $3::bigint / m.lanes))) f) r
      where m.taken_id = -1 and not exists (select from stepped s where s.key = m.key)
 ), wanted as materialized (
     select key, id, attempt, attempt_base, event_type, run_at, received_at, deferred_since, class, suspect, aside, token,
-           last_error, true as alone
+           last_error, true as alone, 1 as place
       from stepped
      union all
     select key, id, attempt, attempt_base, event_type, run_at, received_at, deferred_since, class, suspect, aside, token,
-           last_error, alone
+           last_error, alone, place
       from first
      where joins or place = 1 and alone and run_at <= now()
 ), chosen as materialized (
     select c.*
-      from (select w.*, count(*) filter (where w.suspect) over (order by w.run_at, w.id) as suspects from wanted w) c
-     where not c.suspect or c.suspects <= $8::int
+      from (select w.*, count(*) filter (where w.suspect) over (order by w.run_at, w.id) as suspects,
+                   row_number() over (order by w.place, w.id) as turn
+              from wanted w) c
+     where c.turn <= $9::int and (not c.suspect or c.suspects <= $8::int)
 ), started as (
     update inboxd.work w
        set attempt = w.attempt + 1,

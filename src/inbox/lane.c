@@ -30,6 +30,7 @@ int lane_send_take(struct db *db, struct db_args *args, const struct lane_terms 
     db_args_bool(args, terms->serial);
     db_args_text(args, terms->worker);
     db_args_int4(args, terms->suspects);
+    db_args_int4(args, terms->events);
     return db_send(db, db_query("lane_take"), args, err);
 }
 

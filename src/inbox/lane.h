@@ -44,6 +44,7 @@ struct lane_terms {
     struct str provider, worker;
     struct position after; /* (ready_at, number) */
     int limit;             /* lanes, and events that run in one transaction */
+    int events;            /* in all, at most; `limit` or more */
     int suspects;          /* events at most whose attempt counts from the claim on */
     double lease_s;
     int attempts;       /* allowed */

@@ -3,10 +3,12 @@
 #include "work/feed.h"
 
 #define AIM_US (100 * 1000)
+#define FITTING_MAX (CLAIM_MAX * CLAIM_MAX)
 
 void feed_init(struct feed *feed)
 {
-    *feed = (struct feed){.cursor = POSITION_START, .limit = FEED_BATCH_FIRST};
+    *feed = (struct feed){
+        .cursor = POSITION_START, .limit = FEED_BATCH_FIRST, .fitting = FEED_BATCH_FIRST};
 }
 
 bool feed_wants(const struct feed *feed, int64_t now_us)
@@ -47,6 +49,7 @@ void feed_claim_begin(struct feed *feed, struct feed_claim *claim)
 {
     *claim = (struct feed_claim){.after = feed->cursor,
                                  .limit = feed->careful > 0 ? 1 : feed->limit,
+                                 .fitting = feed->careful > 0 ? 1 : feed->fitting,
                                  .floor = {INT64_MAX, INT64_MAX},
                                  .news = feed->news,
                                  .next = feed->claims};
@@ -72,21 +75,25 @@ void feed_claim_failed(struct feed *feed, struct feed_claim *claim)
     feed_claim_end(feed, claim, (size_t)claim->limit, claim->after);
 }
 
+static int between(int64_t n, int64_t least, int64_t most)
+{
+    return (int)(n < least ? least : n > most ? most : n);
+}
+
 void feed_took(struct feed *feed, size_t count, int64_t took_us)
 {
     int64_t each = count > 0 ? took_us / (int64_t)count : 0;
-    int64_t fitting = each > 0 ? AIM_US / each : CLAIM_MAX;
+    int64_t fitting = each > 0 ? AIM_US / each : FITTING_MAX;
     int64_t most = 2 * (int64_t)feed->limit;
 
     if (feed->careful > 0) {
         feed->careful -= (int)count < feed->careful ? (int)count : feed->careful;
         return;
     }
-    if (fitting > most)
-        fitting = most;
-    if (fitting > CLAIM_MAX)
-        fitting = CLAIM_MAX;
-    feed->limit = fitting > 0 ? (int)fitting : 1;
+    feed->fitting = between(fitting, 1, FITTING_MAX);
+    if (most > CLAIM_MAX)
+        most = CLAIM_MAX;
+    feed->limit = between(fitting, 1, most);
 }
 
 void feed_careful(struct feed *feed, size_t count)

@@ -20,7 +20,8 @@
 /* A claim under way. */
 struct feed_claim {
     struct position after; /* where it begins */
-    int limit;
+    int limit;             /* events that run in one transaction */
+    int fitting;           /* events that can be worked off in about 100 ms; `limit` or more */
     struct position floor; /* the lowest that was lowered since */
     uint64_t news;
     struct feed_claim *next;
@@ -32,7 +33,7 @@ struct feed {
     bool alone_due;     /* an event that runs alone may be due */
     bool alone_last;    /* the last claim was for one: the other kind is next */
     uint64_t news;      /* how often ready was set */
-    int limit;          /* of the next claim */
+    int limit, fitting; /* of the next claim */
     int careful;        /* so many more events run one by one */
     int64_t shut_until; /* monotonic us: nothing is claimed before, unless shut is 0 */
     int shut;           /* workers that have suspects to mark first */

@@ -100,7 +100,7 @@ static void run_claim(struct member *member, struct job *job, struct run *run)
 {
     struct pool *pool = member->pool;
     struct lease_hold hold;
-    bool ok = lane_run_claim(run, job->claim.after, job->claim.limit, job->alone) == 0;
+    bool ok = lane_run_claim(run, &job->claim, job->alone) == 0;
 
     pool_lock(pool);
     report_claim(job, &run->lanes->lanes, ok);

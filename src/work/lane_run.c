@@ -22,7 +22,7 @@ static bool is_strict(const struct run *run)
 
 /* ---- the claim ---- */
 
-static void set_terms(struct run *run, struct position after, int limit, bool suspect)
+static void set_terms(struct run *run, const struct feed_claim *claim, bool suspect)
 {
     const struct provider_config *config = run->provider->config;
     int64_t backoff = backoff_delay_ms(&config->backoff, 1, run_random());
@@ -31,8 +31,9 @@ static void set_terms(struct run *run, struct position after, int limit, bool su
     run->lanes->terms = (struct lane_terms){
         .provider = config->name,
         .worker = run->worker,
-        .after = after,
-        .limit = limit,
+        .after = claim->after,
+        .limit = claim->limit,
+        .events = claim->fitting,
         .suspects = suspect ? 1 : 0,
         .lease_s = (double)config->lease_ms / 1000,
         .attempts = config->attempts,
@@ -54,11 +55,11 @@ static int send_claim(struct run *run)
     return db_sync(run->db, &run->err);
 }
 
-int lane_run_claim(struct run *run, struct position after, int limit, bool suspect)
+int lane_run_claim(struct run *run, const struct feed_claim *claim, bool suspect)
 {
     struct db_result *found = NULL, *taken = NULL;
 
-    set_terms(run, after, limit, suspect);
+    set_terms(run, claim, suspect);
     run->next_run_at = INT64_MAX;
     run->lanes->claimed_us = run->lanes->alive_us = clock_mono_us();
     db_set_timeout(run->db, CLAIM_TIMEOUT_MS);

@@ -9,6 +9,7 @@
 #define WORK_LANE_RUN_H
 
 #include "inbox/lane.h"
+#include "work/feed.h"
 #include "work/run.h"
 
 struct lane_run {
@@ -24,7 +25,7 @@ struct lane_run {
 /* -1: run_failed() says how it ended. `run->lanes` is set and zeroed. No lanes: nothing was due.
  * With `suspect` one event may begin an attempt that counts, whatever becomes of the process: it is
  * the first one to run. Without, none does. */
-int lane_run_claim(struct run *run, struct position after, int limit, bool suspect) MUST_CHECK;
+int lane_run_claim(struct run *run, const struct feed_claim *claim, bool suspect) MUST_CHECK;
 /* Whether one of those that were claimed has. */
 bool lane_run_has_counted(const struct run *run);
 

@@ -20,11 +20,11 @@ def put(where, *pairs, provider="h", **more):
 
 
 def take(where, limit=50, lease=15.0, attempts=3, due_again=60.0, serial=True, provider="h", after=("-infinity", 0),
-         suspects=50):  # fmt: skip
+         suspects=50, events=None):  # fmt: skip
     """Claims and, of a Pg, commits; returns (what was found, rows)."""
     session = where if hasattr(where, "connection") else where.session()
     found = dict(zip(CLAIM, run(session, "lane_claim", provider, *after, limit, lease)[0]))
-    taken = run(session, "lane_take", provider, lease, limit, attempts, due_again, serial, "test", suspects)
+    taken = run(session, "lane_take", provider, lease, limit, attempts, due_again, serial, "test", suspects, events or limit * limit)
     rows = [dict(zip(TAKE, row)) for row in taken]
     if session is not where:
         session.commit()
@@ -131,7 +131,7 @@ def test_p06_a_claim_never_sees_what_the_last_holder_has_finished(pg):
     claiming = pg.session()
     run(claiming, "lane_claim", "h", "-infinity", 0, 50, 15.0)  # skips the lane: it is locked
     ending.commit()
-    assert run(claiming, "lane_take", "h", 15.0, 50, 3, 60.0, True, "test", 50) == []
+    assert run(claiming, "lane_take", "h", 15.0, 50, 3, 60.0, True, "test", 50, 2500) == []
     claiming.commit()
     assert ids(take(pg)[1]) == [3]
 
@@ -329,6 +329,14 @@ def test_b02_lanes_give_no_more_than_they_were_asked_for(pg):
     assert found["lanes"] == 1 and len(rows) == 1
     found, rows = take(pg, limit=50)
     assert found["lanes"] == 6 and len(rows) == 240
+
+
+def test_a_claim_that_cannot_run_all_takes_from_each_lane_in_turn(pg):
+    put(pg, *((f"a{n}", "a") for n in range(6)), ("b1", "b"), *((f"c{n}", "c") for n in range(4)))
+    _, rows = take(pg, events=8)
+    assert [sum(row["key"] == key for row in rows) for key in "abc"] == [4, 1, 3]
+    assert work_off(pg, rows, done=ids(rows))[1] is True
+    assert [row["key"] for row in take(pg, events=8)[1]] == ["a", "a", "c"]
 
 
 def test_views_say_processing_of_what_a_lease_covers(pg):

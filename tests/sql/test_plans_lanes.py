@@ -9,7 +9,7 @@ from sql.test_plans import PLANNERS, buffers
 
 HOT = {
     "lane_claim": (["'h'", "'-infinity'", "0", "50", "15"], ["lane_ready"]),
-    "lane_take": (["'h'", "15", "50", "3", "1", "true", "'w'", "1"], ["lane_ready", "work_aside", "work_lane", "work_pkey"]),
+    "lane_take": (["'h'", "15", "50", "3", "1", "true", "'w'", "1", "2500"], ["lane_ready", "work_aside", "work_lane", "work_pkey"]),
     "lane_settle": (["'h'", "'{k1,k2}'", "1", "'{1,2}'", "'{k1}'"], ["lane_pkey", "work_pkey", "work_aside"]),
     "lane_next": (["'h'", "'{k1,k2}'", "'{1,2}'"], ["lane_pkey", "work_aside", "work_lane"]),
     "lane_release": (["'h'", "'{k1,k2}'", "1", "'{0,0}'", "'{1}'"], ["lane_pkey", "work_pkey"]),
@@ -79,7 +79,7 @@ def test_a_claim_of_lanes_reads_the_index_in_order_and_stops(pg, state):
 
 def claim_and_take(session, limit):
     found = session.do(f"execute lane_claim ('h', '-infinity', 0, {limit}, 15)")[0]
-    return found[0], session.do(f"execute lane_take ('h', 15, {limit}, 3, 60, true, 'w', 50)")
+    return found[0], session.do(f"execute lane_take ('h', 15, {limit}, 3, 60, true, 'w', 50, {limit * limit})")
 
 
 @pytest.mark.parametrize("planner", PLANNERS)
@@ -114,7 +114,7 @@ def test_b01_lanes_cost_the_same_beside_an_open_snapshot(pg, keys):
     costs = []
     for _ in range(6):
         run(worker, "lane_claim", "h", "-infinity", 0, 50, 15.0)
-        costs.append(buffers(worker, literal(worker, "lane_take", "h", 15.0, 50, 3, 1.0, True, "w", 50)))
+        costs.append(buffers(worker, literal(worker, "lane_take", "h", 15.0, 50, 3, 1.0, True, "w", 50, 2500)))
         taken = worker.do(
             "select key, token, array(select id from work w where w.lane = l.key and w.id > l.after_id and w.id <= l.taken_id)"
             " from lane l where taken_id > 0 order by key"

@@ -46,7 +46,7 @@ def test_the_daemon_role_may_run_every_statement(pg):
     statements.run(session, "refusal", ["h"], ["body too large"], [2], [20], [10], [30])
     statements.run(session, "store_lanes", ["h"], ["k"])
     statements.run(session, "lane_claim", "h", "-infinity", 0, 50, 15.0)
-    statements.run(session, "lane_take", "h", 15.0, 50, 3, 1.0, True, "w", 50)
+    statements.run(session, "lane_take", "h", 15.0, 50, 3, 1.0, True, "w", 50, 2500)
     token = session.do("select token from lane")[0][0]
     statements.run(session, "lane_renew", "h", ["k"], token, 15.0)
     statements.run(session, "lane_settle", "h", ["k"], token, [], [])

@@ -150,8 +150,13 @@ static void test_batches_aim_at_a_tenth_of_a_second(void **state)
     for (int i = 0; i < 10; i++)
         feed_took(&feed, (size_t)feed.limit, 1000);
     assert_int_equal(feed.limit, CLAIM_MAX);
+    assert_int_equal(feed.fitting, CLAIM_MAX * CLAIM_MAX);
+    feed_took(&feed, 50, 10000);
+    assert_int_equal(feed.limit, CLAIM_MAX);
+    assert_int_equal(feed.fitting, 500);
     feed_took(&feed, 50, 5000000);
     assert_int_equal(feed.limit, 1);
+    assert_int_equal(feed.fitting, 1);
     feed_took(&feed, 1, 10000);
     assert_int_equal(feed.limit, 2);
     feed_took(&feed, 2, 20000);
