@@ -4,6 +4,8 @@
 
 #include "work/lane_run.h"
 
+#define LOOK_ROWS 1000 /* of a key, for older ones that nobody has claimed yet */
+
 static bool coalesces(const struct run *run, size_t i)
 {
     const struct claimed *event = &run->claim.events[i];
@@ -37,6 +39,7 @@ static size_t put_events(struct run *run)
         db_args_element_int8(run->args, run->claim.events[i].id);
     db_args_array_end(run->args);
     db_args_int8(run->args, run->lanes->lanes.token);
+    db_args_int4(run->args, LOOK_ROWS);
     return count;
 }
 

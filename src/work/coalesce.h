@@ -5,7 +5,8 @@
 
 #include "work/run.h"
 
-/* Before the events of a run of lanes run: the verdicts of those that are superseded. */
+/* Before the events of a run of lanes run: the verdicts of those that are superseded. The older
+ * ones that nobody has claimed yet are done at once, at most a thousand of a key. */
 void coalesce(struct run *run);
 
 #endif

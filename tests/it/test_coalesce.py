@@ -85,3 +85,18 @@ def test_programs_run_for_the_newest_only_and_never_two_at_once(pg, inboxd, tmp_
     assert notes.read_text().split("\n")[:-1] == ["e009 begin", "e009 end", "f009 begin", "f009 end"]
     assert len(superseded(pg)) == 18
     assert pg.value("select count(*) from outcome where status = %s", DONE) == 20
+
+
+@pytest.mark.parametrize("order", ["serial", "strict"])
+def test_a_burst_for_a_program_is_settled_at_once_and_not_one_a_claim(pg, inboxd, tmp_path, order):
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho \"$INBOXD_EVENT_ID\" >>'{tmp_path}/notes'\n")
+    program.chmod(0o755)
+    ids = put(pg, [(f"e{n:03}", "a", "t") for n in range(500)] + [("other", "a", "u")])
+    inboxd(providers={"h": {"on": f"coalesce, exec:{program}", "order": order, **QUICK}})
+    wait_done(pg)
+    assert (tmp_path / "notes").read_text().split() == ["e499", "other"]
+    assert superseded(pg) == [(f"e{n:03}", f"superseded by {ids['e499']}") for n in range(499)]
+    assert pg.value("select sum(done) from counters") == 501
+    assert pg.value("select count(distinct xmin::text) from attempt_log where kind = 'superseded'") <= 4
+    assert pg.value("select count(*) from lane") == 0
