@@ -344,6 +344,14 @@ class Pg:
         ours = re.compile(rf"^[^\[]*\[\d+\] .*? {self.name} [A-Z]+: .*\n", re.MULTILINE)
         return "".join(ours.findall(self.cluster.log_text()))
 
+    def show_deadlocks(self):
+        """Sessions from now on look for deadlocks after 10 ms; by default a lock_timeout below 1 s ends them unseen."""
+        self.execute(f"alter database {self.name} set deadlock_timeout = '10ms'")
+
+    def deadlocks(self):
+        """How many there were since show_deadlocks()."""
+        return self.log_text().count("deadlock detected")
+
     def migrate(self):
         migrate(self.conninfo("postgres"))
 
