@@ -3,10 +3,10 @@
 
     tests/bench/work.py [--pairs 5] [--events 40000] [--json FILE] [--build release] [SCENARIO...]
 
-Scenarios: noop inserts leased snapshot finished hot lanes_snapshot (default: all). The machine is shared and noisy, so the figure that counts is a
+Scenarios: noop inserts leased graphile snapshot finished hot lanes_snapshot (default: all). The machine is shared and noisy, so the figure that counts is a
 ratio inside one interleaved run (A B A B ...), as medians. B is the loop that most teams would write, on article.sql's
 table with the same number of threads and the same batch: claim a batch, mark it, commit; then an UPDATE and a commit for
-each event. It calls no handler at all.
+each event. It calls no handler at all. `graphile` compares with graphile-worker from npm instead, one process with its own tuning.
 """
 
 import argparse
@@ -62,6 +62,11 @@ select id, provider, '{work_class}', received_at, clock_timestamp() from inboxd.
 insert into inboxd.counters (provider, minute, stored) values ('p', date_trunc('minute', now()), {n});
 """
 
+# The same for graphile-worker, as many jobs as there are events.
+FILL_GRAPHILE = """
+select graphile_worker.add_job('noop', bench.document(n)::json) from generate_series(1, {n}) n;
+"""
+
 # Half of the events have one key, each of the others has its own.
 KEYS = """
 update inboxd.work set lane = case when id % 2 = 0 then 'hot' else id::text end;
@@ -84,6 +89,7 @@ insert into inboxd.outcome (id, provider, status, attempt) select id, provider, 
 class Bench:
     def __init__(self, options, cluster):
         self.options = options
+        self.cluster = cluster
         self.pg = cluster.database()
         self.pg.execute("set search_path = public; " + (HERE / "article.sql").read_text() + SCHEMA)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="inboxd-bench-"))
@@ -124,6 +130,16 @@ class Bench:
         assert done == result["events"], (done, result)
         return result
 
+    def graphile(self, command, *words):
+        folder = HERE / "graphile"
+        if not (folder / "node_modules").exists():
+            subprocess.run(["npm", "ci", "--omit=dev", "--ignore-scripts"], cwd=folder, check=True, stdout=sys.stderr)
+        uri = f"postgresql://postgres@127.0.0.1:{self.cluster.port}/{self.pg.name}"
+        done = subprocess.run(["node", "worker.mjs", command, uri, *words], cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"graphile-worker {command}: {done.stdout}{done.stderr}")
+        return done.stdout.splitlines()[-1] if done.stdout else ""
+
     def article(self):
         return self._run("article", self.pg.conninfo("postgres"), str(THREADS), str(BATCH))
 
@@ -158,6 +174,29 @@ def inserts(bench):
 
 def leased(bench):
     return against_article(bench, "module:noop", "leased")
+
+
+def graphile(bench):
+    """graphile-worker with a task that does nothing; ours is a plug-in that does nothing, and an SQL function."""
+    sql, module, theirs = [], [], []
+    events = bench.options.events
+    bench.graphile("migrate")
+    for _ in range(bench.options.pairs):
+        bench.fill(events)
+        sql.append(bench.pool("sql:bench.noop")["per_s"])
+        bench.pg.execute(FILL_GRAPHILE.format(n=events))
+        bench.pg.execute("vacuum analyze graphile_worker._private_jobs")
+        theirs.append(json.loads(bench.graphile("run", str(events)))["per_s"])
+        assert bench.pg.value("select count(*) from graphile_worker._private_jobs") == 0
+        bench.fill(events, work_class="leased")
+        module.append(bench.pool("module:noop")["per_s"])
+    return {
+        "sql:bench.noop, events/s": statistics.median(sql),
+        "module:noop, events/s": statistics.median(module),
+        "graphile-worker, jobs/s": round(statistics.median(theirs)),
+        "ratio of sql, median of pairs": round(statistics.median(a / b for a, b in zip(sql, theirs)), 2),
+        "ratio of module, median of pairs": round(statistics.median(a / b for a, b in zip(module, theirs)), 2),
+    }
 
 
 def beside_a_snapshot(bench, keys):
@@ -230,7 +269,7 @@ def hot(bench):
     }
 
 
-SCENARIOS = {f.__name__: f for f in (noop, inserts, leased, snapshot, finished, hot, lanes_snapshot)}
+SCENARIOS = {f.__name__: f for f in (noop, inserts, leased, graphile, snapshot, finished, hot, lanes_snapshot)}
 
 
 def main():
