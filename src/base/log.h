@@ -2,7 +2,7 @@
  * the unit of work ends; leaves return errors. Never payload content, never a secret. Thread-safe;
  * a line is one write().
  *
- *     log_event(LOG_WARN, "could not run handler, retrying", F_STR("provider", ev->provider),
+ *     log_event(LOG_WARN, "handler failed, retrying", F_STR("provider", ev->provider),
  * F_NUM("attempt", n));
  */
 #ifndef BASE_LOG_H

@@ -90,8 +90,8 @@ static int give_up(const struct context *context, int argc, char **argv, const c
     db_args_int8(args, id);
     db_args_text(args, str_from(argv[2]));
     code = query(context, argv[0], sql, args, &rows);
-    if (rows)
-        fprintf(context->out, "%.*s\n", STR_ARG(db_text(rows, 0, 0)));
+    if (rows) /* it holds the key, which a sender wrote */
+        table_print_text(db_text(rows, 0, 0), context->out);
     db_result_free(rows);
     db_args_free(args);
     return code;

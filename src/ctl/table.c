@@ -55,6 +55,16 @@ static void print_cell(FILE *out, struct str text, size_t width, size_t column_w
     fputs(last ? "\n" : "  ", out);
 }
 
+void table_print_text(struct str text, FILE *out)
+{
+    struct buf safe;
+
+    buf_init(&safe, BUF_NO_CAP);
+    (void)make_safe(text, &safe);
+    fprintf(out, "%.*s\n", STR_ARG(buf_str(&safe)));
+    buf_release(&safe);
+}
+
 void table_print(const struct db_result *rows, FILE *out)
 {
     int columns = db_columns(rows);

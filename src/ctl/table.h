@@ -11,6 +11,9 @@
  * right-aligned. */
 void table_print(const struct db_result *rows, FILE *out);
 
+/* Prints a text as one line, with control characters shown as "?". */
+void table_print_text(struct str text, FILE *out);
+
 /* Prints one row as "name: value" lines. */
 void table_print_record(const struct db_result *rows, int row, FILE *out);
 

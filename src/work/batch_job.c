@@ -6,6 +6,12 @@
 
 #define SHUT_US (10 * 1000 * 1000)
 
+/* Only what the database refused has one. */
+static struct log_field sqlstate_of(const struct verdict *verdict)
+{
+    return F_STR("sqlstate", verdict->sqlstate[0] ? str_from(verdict->sqlstate) : STR_NONE);
+}
+
 void batch_job_log(struct pool *pool, struct source *source, const struct run *run)
 {
     struct str provider = run->provider->config->name;
@@ -18,7 +24,7 @@ void batch_job_log(struct pool *pool, struct source *source, const struct run *r
         if (verdict->what == OUTCOME_DEAD) {
             log_event(LOG_WARN, "event is dead", F_STR("provider", provider),
                       F_NUM("id", event->id), F_NUM("attempt", event->attempt),
-                      F_TEXT("sqlstate", verdict->sqlstate));
+                      sqlstate_of(verdict));
             continue;
         }
         if (verdict->what != OUTCOME_RETRY && verdict->what != OUTCOME_TIMEOUT)
@@ -29,9 +35,9 @@ void batch_job_log(struct pool *pool, struct source *source, const struct run *r
         if (may_log)
             log_event(LOG_WARN,
                       verdict->missing ? "cannot call handler, retrying"
-                                       : "could not run handler, retrying",
+                                       : "handler failed, retrying",
                       F_STR("provider", provider), F_NUM("id", event->id),
-                      F_NUM("attempt", event->attempt), F_TEXT("sqlstate", verdict->sqlstate));
+                      F_NUM("attempt", event->attempt), sqlstate_of(verdict));
     }
 }
 

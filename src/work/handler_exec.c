@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -43,6 +44,13 @@ static const char *home(struct arena *arena)
     return arena_copy(arena, str_from(found->pw_dir)).ptr;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat found;
+
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
 static int compile(const struct provider_config *provider, struct action *action,
                    struct arena *arena, struct err *err)
 {
@@ -56,7 +64,7 @@ static int compile(const struct provider_config *provider, struct action *action
     program->argv[0] = arena_copy(arena, action->name).ptr;
     program->home = home(arena);
     action->data = program;
-    if (access(program->argv[0], X_OK) < 0)
+    if (access(program->argv[0], X_OK) < 0 || is_folder(program->argv[0]))
         log_event(LOG_WARN, "program cannot be run yet, its events will be retried",
                   F_STR("provider", provider->name), F_STR("program", action->name));
     return 0;

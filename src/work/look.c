@@ -12,8 +12,10 @@ static void check_handlers(struct member *member, struct job *job)
     bool checked;
 
     pool_lock(pool);
+    /* A look that began before a reload leaves the new plan to the next one. */
     checked = pool->plan_checked || job->plan != pool->plan;
-    pool->plan_checked = true;
+    if (!checked)
+        pool->plan_checked = true;
     pool_unlock(pool);
     if (!checked && worker_check_handlers(member->worker, job->plan, &err) < 0) {
         pool_lock(pool);

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 
-#define RECLASS_AT_ONCE 1000
+#define CHANGE_AT_ONCE 1000
 
 struct counted_plan {
     struct plan plan; /* first: what everybody else points to */
@@ -141,7 +141,19 @@ void plan_unref(struct plan *plan)
     free(counted);
 }
 
-int plan_reclass(const struct plan *plan, struct db *db, struct db_args *args, struct err *err)
+static bool leaves_nothing_to_pull(const struct plan_provider *provider)
+{
+    return !routes_have(&provider->routes, WORK_PULL);
+}
+
+static bool goes_on(const struct plan_provider *provider)
+{
+    return provider->config->order != ORDER_STRICT;
+}
+
+/* Runs a statement that changes rows of such providers until there are none left. */
+static int change_all(const struct plan *plan, bool (*wanted)(const struct plan_provider *provider),
+                      const char *query, struct db *db, struct db_args *args, struct err *err)
 {
     struct db_result *rows;
     bool more = true;
@@ -150,16 +162,23 @@ int plan_reclass(const struct plan *plan, struct db *db, struct db_args *args, s
         db_args_clear(args);
         db_args_array_begin(args, DB_TEXT);
         for (size_t i = 0; i < plan->count; i++)
-            if (!routes_have(&plan->providers[i].routes, WORK_PULL))
+            if (wanted(&plan->providers[i]))
                 db_args_element(args, plan->providers[i].config->name);
         db_args_array_end(args);
-        db_args_int4(args, RECLASS_AT_ONCE);
-        if (db_run(db, db_query("pull_reclass"), args, &rows, err) < 0)
+        db_args_int4(args, CHANGE_AT_ONCE);
+        if (db_run(db, db_query(query), args, &rows, err) < 0)
             return -1;
-        more = db_int(rows, 0, 0) == RECLASS_AT_ONCE;
+        more = db_int(rows, 0, 0) == CHANGE_AT_ONCE;
         db_result_free(rows);
     }
     return 0;
+}
+
+int plan_take_over(const struct plan *plan, struct db *db, struct db_args *args, struct err *err)
+{
+    if (change_all(plan, leaves_nothing_to_pull, "pull_reclass", db, args, err) < 0)
+        return -1;
+    return change_all(plan, goes_on, "lane_unblock", db, args, err);
 }
 
 static int check_action(const struct plan_provider *provider, const struct action *action,

@@ -37,10 +37,11 @@ struct plan *plan_new(const struct config *config);
 struct plan *plan_ref(struct plan *plan);
 void plan_unref(struct plan *plan); /* takes NULL */
 
-/* Rows that wait for an application, of providers that leave nothing to one any more, are given to
- * workers. */
-int plan_reclass(const struct plan *plan, struct db *db, struct db_args *args,
-                 struct err *err) MUST_CHECK;
+/* What waits under an older configuration, as this one has it: rows that wait for an application,
+ * of providers that leave nothing to one any more, are given to workers; keys that wait for a
+ * failed event, of providers that are not strict any more, go on. */
+int plan_take_over(const struct plan *plan, struct db *db, struct db_args *args,
+                   struct err *err) MUST_CHECK;
 
 /* Logs a warning for each handler that does not exist yet or may not be called. */
 int plan_check_handlers(const struct plan *plan, struct db *db, struct db_args *args,

@@ -140,7 +140,7 @@ int worker_look(struct worker *worker, const struct look *look, struct err *err)
 
 int worker_check_handlers(struct worker *worker, const struct plan *plan, struct err *err)
 {
-    if (plan_reclass(plan, worker->db, worker->args, err) < 0)
+    if (plan_take_over(plan, worker->db, worker->args, err) < 0)
         return -1;
     return plan_check_handlers(plan, worker->db, worker->args, err);
 }

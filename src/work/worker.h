@@ -30,7 +30,7 @@ bool worker_is_in_debt(const struct worker *worker);
 
 /* Fills look->due. */
 int worker_look(struct worker *worker, const struct look *look, struct err *err) MUST_CHECK;
-/* What is done once for a plan: plan_reclass() and plan_check_handlers(). */
+/* What is done once for a plan: plan_take_over() and plan_check_handlers(). */
 int worker_check_handlers(struct worker *worker, const struct plan *plan,
                           struct err *err) MUST_CHECK;
 

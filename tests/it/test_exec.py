@@ -55,6 +55,33 @@ def test_exit_codes_are_outcomes(pg, daemon, program):
     ]
 
 
+def test_a_program_that_cannot_run_is_named_at_the_start_and_its_events_are_retried(pg, inboxd, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "plain").write_text("#!/bin/sh\n")
+    names = ["folder", "plain", "missing"]
+    provider = {"verify": "none", "event_id": "body:/id", "attempts": "1"}
+    daemon = inboxd(providers={name: {**provider, "on": f"exec:{tmp_path}/{name}"} for name in names})
+    for name in names:
+        assert f"provider={name} program={tmp_path}/{name}" in daemon.log_text()
+        daemon.post(name, {"id": "e1"})
+    wait_done(pg)
+    said = dict(pg.rows("select provider, last_error from dead_letters"))
+    assert said["folder"] == f"exit status 126: cannot run {tmp_path}/folder: Permission denied"
+    assert said["plain"] == f"exit status 126: cannot run {tmp_path}/plain: Permission denied"
+    assert said["missing"] == f"exit status 127: cannot run {tmp_path}/missing: it, or what its first line names, is not there"
+
+
+def test_the_log_tells_a_failure_and_has_a_sqlstate_only_of_the_database(pg, inboxd, program):
+    path = program("exit 3")
+    providers = {"h": {"on": f"exec:{path}"}, "n": {"on": "sql:t.fail", "key": None}}
+    daemon = inboxd(providers=providers)
+    for name in ("h", "n"):
+        daemon.post(name, {"id": "e1", "msg": "no"})
+        daemon.wait_log(f'msg="handler failed, retrying" provider={name}')
+    said = {line.partition(" provider=")[2] for line in daemon.log_text().splitlines() if "handler failed" in line}
+    assert said == {"h id=1 attempt=1", "n id=2 attempt=1 sqlstate=P0001"}
+
+
 def test_p11_no_secret_is_in_its_environment(pg, daemon, program, tmp_path):
     path = program(f"env >{tmp_path}/env.new; cat >{tmp_path}/body; mv {tmp_path}/env.new {tmp_path}/env")
     running = daemon(path, env={"DATABASE_PASSWORD": "hunter2-hunter2", "PGPASSWORD": "hunter3-hunter3"})

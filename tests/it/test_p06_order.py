@@ -136,18 +136,35 @@ def test_a_key_that_is_blocked_is_shown_and_holds_up_nobody_else(pg, inboxd):
     assert daemon.running()
 
 
+@pytest.mark.parametrize("order", ["serial", "none"])
+def test_blocked_keys_go_on_when_their_provider_is_strict_no_more(pg, inboxd, order):
+    """What waits runs in the new way after a reload: the failed event steps aside, and keeps its wait and its attempts."""
+    pg.execute(HANDLERS)
+    bad, *_ = put(pg, ("bad", "k", {"fail": 99}), ("behind", "k", {}), ("last", "k", {}), ("bad2", "other", {"fail": 1}))
+    daemon = inboxd(providers={"h": {"on": "sql:t.ordered", "order": "strict", "backoff": "1h", "key": "body:/key"}})
+    pg.wait_until("select count(*) from blocked_keys", equals=2)
+    daemon.reconfigure(providers={"h": {"order": order}})
+    daemon.reload()
+    pg.wait_until("select array_agg(event_id order by at) from t.effect", equals=["behind", "last"])
+    assert pg.value("select count(*) from blocked_keys") == 0
+    assert pg.rows("select attempt, aside, run_at > now() + interval '50 minutes' from work") == [(1, "retry", True)] * 2
+    pg.value("select replay(%s)", bad + 3)
+    pg.wait_until("select count(*) from t.effect", equals=3)
+
+
 def test_inboxctl_shows_a_blocked_key_and_skips_what_it_waits_for(pg, inboxd, build):
     def operate(*words, **more):
         return run_ctl(build, "--database", pg.conninfo("postgres"), *words, **more)
 
     pg.execute(HANDLERS)
-    bad, *_ = put(pg, ("bad", "k", {"fail": 99}), ("behind", "k", {}), ("last", "k", {}))
+    key = "k\x1b[2J"  # a terminal would take it for a command
+    bad, *_ = put(pg, ("bad", key, {"fail": 99}), ("behind", key, {}), ("last", key, {}))
     assert operate("blocked").stdout == "no key is blocked\n"
     inboxd(providers={"h": {"on": "sql:t.ordered", "order": "strict", "backoff": "1h"}})
     pg.wait_until("select count(*) from blocked_keys")
     head, row = operate("blocked").stdout.splitlines()
     assert head.split() == ["provider", "key", "id", "type", "attempt", "next", "waiting", "error"]
-    assert row.split()[:3] == ["h", "k", str(bad)] and row.endswith("2  attempt 1 fails (P0001)")
+    assert row.split()[:3] == ["h", "k?[2J", str(bad)] and row.endswith("2  attempt 1 fails (P0001)")
     shown = json.loads(operate("blocked", "--provider", "h", "--json").stdout)
     assert (shown["id"], shown["event_id"], shown["waiting"]) == (bad, "bad", 2)
     assert operate("blocked", "--provider", "other").stdout == "no key is blocked\n"
@@ -156,7 +173,7 @@ def test_inboxctl_shows_a_blocked_key_and_skips_what_it_waits_for(pg, inboxd, bu
     refused = operate("skip", str(bad + 1), "no", check=False)
     assert refused.returncode == 1 and f"cannot skip event {bad + 1}: no key waits for it" in refused.stderr
     assert operate("skip", str(bad), "account closed").stdout == (
-        f"event {bad} is discarded; key 'k' goes on, events that waited: 2\n"
+        f"event {bad} is discarded; key 'k?[2J' goes on, events that waited: 2\n"
     )
     wait_done(pg)
     assert pg.column("select event_id from t.effect order by at") == ["behind", "last"]

@@ -13,6 +13,7 @@ HOT = {
     "lane_settle": (["'h'", "'{k1,k2}'", "1", "'{1,2}'", "'{k1}'"], ["lane_pkey", "work_pkey", "work_aside"]),
     "lane_next": (["'h'", "'{k1,k2}'", "'{1,2}'"], ["lane_pkey", "work_aside", "work_lane"]),
     "lane_release": (["'h'", "'{k1,k2}'", "1", "'{0,0}'", "'{1}'"], ["lane_pkey", "work_pkey"]),
+    "lane_unblock": (["'{h}'", "1000"], ["lane_blocked", "lane_pkey", "work_lane", "work_pkey"]),
     "lane_renew": (["'h'", "'{k1,k2}'", "1", "15"], ["lane_pkey"]),
     "lane_newest": (["'h'", "'{k1,k2}'", "'{t,null}'", "'{1,2}'", "1", "1000"], ["lane_pkey", "work_lane", "work_aside", "work_pkey"]),
     "due_providers": (["'{h}'", "'{lane}'", "'{-infinity}'", "'{0}'"], ["lane_ready"]),

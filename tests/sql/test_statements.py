@@ -61,6 +61,7 @@ def test_the_daemon_role_may_run_every_statement(pg):
     statements.run(session, "lease_load", [1], 1000, True)
     statements.run(session, "lease_take", [1], [1])
     statements.run(session, "pull_reclass", ["h"], 10)
+    statements.run(session, "lane_unblock", ["h"], 10)
     statements.run(session, "lane_newest", "h", ["k"], ["t"], [1], 1, 10)
     statements.run(session, "suspect_take", 1, 1)
     statements.run(session, "due_providers", ["h"], ["sql"], ["-infinity"], [0])
