@@ -5,7 +5,6 @@
 #include "base/mem.h"
 
 #define MS 1e3
-#define US 1e6
 
 int lease_send_claim(struct db *db, struct db_args *args, struct str provider,
                      struct position after, int limit, int64_t lease_ms, struct err *err)
@@ -19,24 +18,35 @@ int lease_send_claim(struct db *db, struct db_args *args, struct str provider,
     return db_send(db, db_query("lease_claim"), args, err);
 }
 
+/* Columns of lease_claim.sql. */
+enum {
+    ID,
+    TOKEN,
+    ATTEMPT,
+    ATTEMPT_BASE,
+    EVENT_TYPE,
+    DUE_AT,
+    RECEIVED_AT,
+    DEFERRED_SINCE,
+    LAPSED,
+    NOW
+};
+
 static struct claimed read_event(const struct db_result *rows, int row)
 {
-    bool deferred = !db_is_null(rows, row, 7);
-    int64_t now = db_time(rows, row, 9);
-    int64_t since = deferred ? db_time(rows, row, 7) : CLAIM_NEVER;
-
-    return (struct claimed){
-        .id = db_int(rows, row, 0),
-        .token = db_int(rows, row, 1),
-        .attempt = (int)db_int(rows, row, 2) + 1,
-        .attempt_base = (int)db_int(rows, row, 3),
+    struct claimed event = {
+        .id = db_int(rows, row, ID),
+        .token = db_int(rows, row, TOKEN),
+        .attempt = (int)db_int(rows, row, ATTEMPT) + 1,
+        .attempt_base = (int)db_int(rows, row, ATTEMPT_BASE),
         .class = WORK_LEASED,
-        .event_type = db_text(rows, row, 4),
-        .run_at = db_time(rows, row, 5),
-        .received_at = db_time(rows, row, 6),
-        .deferred_since = since,
-        .deferred_for_s = deferred && now > since ? (double)(now - since) / US : 0,
+        .event_type = db_text(rows, row, EVENT_TYPE),
+        .run_at = db_time(rows, row, DUE_AT),
+        .received_at = db_time(rows, row, RECEIVED_AT),
     };
+
+    claim_read_deferral(&event, rows, row, DEFERRED_SINCE, NOW);
+    return event;
 }
 
 void lease_read(struct claim *claim, struct db_result *rows, struct lease_claim *result)
@@ -50,11 +60,11 @@ void lease_read(struct claim *claim, struct db_result *rows, struct lease_claim 
     for (size_t i = 0; i < count; i++) {
         int row = (int)i;
 
-        if (db_bool(rows, row, 8))
+        if (db_bool(rows, row, LAPSED))
             result->lapsed++;
         else
             claim->events[claim->count++] = read_event(rows, row);
-        result->last = (struct position){db_time(rows, row, 5), db_int(rows, row, 0)};
+        result->last = (struct position){db_time(rows, row, DUE_AT), db_int(rows, row, ID)};
     }
 }
 
@@ -135,16 +145,28 @@ int lease_load(struct db *db, struct db_args *args, const struct claimed *events
     return db_run(db, db_query("lease_load"), args, rows, err);
 }
 
+/* Columns of lease_load.sql. */
+enum {
+    CONTENT_FOUND = 1,
+    CONTENT_EVENT_ID,
+    CONTENT_TYPE,
+    CONTENT_KEY,
+    CONTENT_RECEIVED,
+    CONTENT_HEADERS,
+    CONTENT_BODY,
+    CONTENT_PAYLOAD
+};
+
 void lease_content_read(const struct db_result *rows, int row, struct lease_content *content)
 {
-    *content = (struct lease_content){.found = db_bool(rows, row, 1)};
+    *content = (struct lease_content){.found = db_bool(rows, row, CONTENT_FOUND)};
     if (!content->found)
         return;
-    content->event_id = db_text(rows, row, 2);
-    content->type = db_text(rows, row, 3);
-    content->key = db_text(rows, row, 4);
-    content->received_at = db_time(rows, row, 5);
-    content->headers = db_text(rows, row, 6);
-    content->body = db_text(rows, row, 7);
-    content->payload = db_text(rows, row, 8);
+    content->event_id = db_text(rows, row, CONTENT_EVENT_ID);
+    content->type = db_text(rows, row, CONTENT_TYPE);
+    content->key = db_text(rows, row, CONTENT_KEY);
+    content->received_at = db_time(rows, row, CONTENT_RECEIVED);
+    content->headers = db_text(rows, row, CONTENT_HEADERS);
+    content->body = db_text(rows, row, CONTENT_BODY);
+    content->payload = db_text(rows, row, CONTENT_PAYLOAD);
 }

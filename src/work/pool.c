@@ -1,5 +1,5 @@
 /* The pool: its threads begin, are called and end here. What they do: work/job.h, work/look.h,
- * work/batch_job.h, work/leased_job.h. */
+ * work/batch_job.h, work/leased_job.h, work/lane_job.h. */
 #include "work/pool.h"
 
 #include <stdlib.h>
@@ -117,8 +117,6 @@ void pool_notify(struct pool *pool, struct str provider, enum queue queue, int64
 {
     struct source *source;
 
-    if (!queue_is_claimed(queue))
-        return;
     pool_lock(pool);
     source = schedule_find(&pool->schedule, provider);
     if (source) {

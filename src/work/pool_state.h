@@ -1,8 +1,7 @@
 /* What the files of the pool share: its threads and its state. Nobody else includes this.
  *
  * A member is a thread. It takes a job under the lock (work/job.h), does it without the lock and
- * reports under the lock (work/look.h, work/batch_job.h,
- * work/leased_job.h). */
+ * reports under the lock (work/look.h, work/batch_job.h, work/leased_job.h, work/lane_job.h). */
 #ifndef WORK_POOL_STATE_H
 #define WORK_POOL_STATE_H
 

@@ -222,8 +222,6 @@ void schedule_look_begin(struct schedule *schedule, struct look *look, int64_t n
         for (int queue = 0; queue < QUEUE_COUNT; queue++) {
             struct feed *feed = &source->feeds[queue];
 
-            if (!queue_is_claimed((enum queue)queue))
-                continue;
             look->feeds[look->count] = feed;
             look->at[look->count++] =
                 (struct look_at){source->name, (enum queue)queue, place_of_look(look->kind, feed)};

@@ -16,12 +16,6 @@ struct source {
     int64_t failure_logged_us;
 };
 
-/* Queues that somebody here claims from. */
-static inline bool queue_is_claimed(enum queue queue)
-{
-    return queue < QUEUE_COUNT;
-}
-
 struct schedule {
     struct source **sources; /* sorted by name */
     size_t count;
