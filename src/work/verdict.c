@@ -15,6 +15,7 @@
 #define REJECT "IBX02"
 #define STALE "IBX03"
 #define MORE_PART_MAX 2048
+#define MORE_MAX (4 * 1024 * 1024) /* of a program: exec_output keeps it below */
 #define NOTE_MAX 64
 #define CONFLICT_JITTER_MS 200
 #define LONGEST_DELAY_S (10.0 * 365 * 86400)
@@ -185,15 +186,17 @@ void verdict_of_failure(const struct provider_config *provider, const struct cla
 static char *safe_text(char *text, size_t max)
 {
     struct buf buf;
+    size_t size;
 
     if (!text)
         return NULL;
-    for (char *at = text; *at;) {
-        size_t length = utf8_sequence(str_from(at));
+    size = strlen(text); /* once: a plug-in may say as much as it likes */
+    for (size_t i = 0; i < size;) {
+        size_t length = utf8_sequence((struct str){text + i, size - i});
 
         if (length == 0)
-            *at = '?';
-        at += length > 0 ? length : 1;
+            text[i] = '?';
+        i += length > 0 ? length : 1;
     }
     buf_init(&buf, BUF_NO_CAP);
     put_cut(&buf, text, max);
@@ -208,7 +211,7 @@ void verdict_of_result(const struct provider_config *provider, const struct clai
 {
     *verdict = (struct verdict){.what = OUTCOME_RETRY,
                                 .error = safe_text(result->error, VERDICT_ERROR_MAX),
-                                .more = safe_text(result->more, VERDICT_ERROR_MAX),
+                                .more = safe_text(result->more, MORE_MAX),
                                 .took_s = took_s};
     result->error = result->more = NULL;
     switch (result->end) {

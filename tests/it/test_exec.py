@@ -124,6 +124,17 @@ def test_b15_twenty_megabytes_of_error_are_cut_at_a_character(pg, daemon, progra
     assert running.running()
 
 
+@pytest.mark.parametrize("kept", [8 * 1024, 256 * 1024])
+def test_b15_as_much_output_is_kept_as_the_key_says(pg, daemon, program, kept):
+    fill(pg, 1, **LEASED)
+    path = program("head -c 300000 /dev/zero | tr '\\0' x; echo; echo end; exit 1")
+    daemon(path, {"attempts": "1", "exec_output": str(kept)})
+    wait_done(pg)
+    assert pg.value("select last_error from dead_letters") == "exit status 1: end"
+    [text] = pg.column("select error from attempt_log")
+    assert text.endswith("x\nend") and kept - 10 <= text.count("x") <= kept
+
+
 def test_a_program_that_hangs_is_killed_with_its_group(pg, daemon, program, tmp_path):
     fill(pg, [{}], **LEASED)
     daemon(program(f"trap '' TERM; sleep 1000 & echo $! >>{tmp_path}/pids; wait; wait"), {"timeout": "500ms", "attempts": 2})

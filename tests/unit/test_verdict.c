@@ -215,6 +215,54 @@ static void test_what_says_nothing_about_the_event(void **state)
     assert_true(verdict_is_missing(&missing));
 }
 
+static struct verdict judge_result(enum handler_end end, char *error, char *more)
+{
+    struct claimed event = {.attempt = 1};
+    struct handler_result result = {.end = end, .delay_s = -1, .error = error, .more = more};
+    struct verdict verdict;
+
+    verdict_of_result(&provider, &event, &result, 0.5, 123, &verdict);
+    return verdict;
+}
+
+static void test_b15_what_plugins_and_programs_say_is_cut_and_made_text(void **state)
+{
+    enum { ERROR_SIZE = 64 * 1024 * 1024, MORE_SIZE = 1024 * 1024 };
+    char *error = mem_alloc(ERROR_SIZE + 1), *more = mem_alloc(MORE_SIZE + 1);
+    struct verdict verdict;
+
+    (void)state;
+    memset(error, 'x', ERROR_SIZE);
+    error[1] = '\xff';
+    memset(more, 'y', MORE_SIZE);
+    verdict = judge_result(HANDLER_RETRY, error, more);
+    assert_memory_equal(verdict.error, "x?x", 3);
+    assert_non_null(strstr(verdict.error, "x [cut, 67108864 bytes in all]"));
+    assert_true(strlen(verdict.error) < VERDICT_ERROR_MAX + 64);
+    assert_int_equal(strlen(verdict.more), MORE_SIZE); /* exec_output bounds it */
+    verdict_release(&verdict);
+}
+
+static void test_plugins_defer_for_as_long_as_a_provider_says_or_they_do(void **state)
+{
+    static const struct {
+        double delay, waits;
+    } rows[] = {{-1, 300}, {NAN, 300}, {0, 0}, {1.5, 1.5}, {INFINITY, 86400}, {-INFINITY, 300}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct claimed event = {.attempt = 1};
+        struct handler_result result = {.end = HANDLER_DEFER, .delay_s = rows[i].delay};
+        struct verdict verdict;
+
+        verdict_of_result(&provider, &event, &result, 0.5, 123, &verdict);
+        assert_int_equal(verdict.what, OUTCOME_DEFER);
+        assert_float_equal(verdict.delay_s, rows[i].waits, 0.001);
+        assert_string_equal(verdict.error, "deferred");
+        verdict_release(&verdict);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +274,8 @@ int main(void)
         cmocka_unit_test(test_b15_texts_are_cut_at_a_character),
         cmocka_unit_test(test_details_are_kept_apart_from_what_errors_are_counted_by),
         cmocka_unit_test(test_what_says_nothing_about_the_event),
+        cmocka_unit_test(test_b15_what_plugins_and_programs_say_is_cut_and_made_text),
+        cmocka_unit_test(test_plugins_defer_for_as_long_as_a_provider_says_or_they_do),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
