@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "inboxd/handler.h"
 
@@ -170,6 +171,8 @@ static int start(struct module *module, struct err *err)
 {
     char why[256] = "";
 
+    /* Before, not after: it may end the daemon, and then this line says which one did. */
+    log_event(LOG_INFO, "starting module", F_TEXT("path", module->path));
     module->data = NULL;
     if (!module->functions->init || module->functions->init(&module->data, why, sizeof(why)) == 0)
         return 0;

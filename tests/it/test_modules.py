@@ -301,6 +301,7 @@ def test_a_module_starts_once_and_stops_with_its_last_route(pg, daemon):
     running.reconfigure(providers={"h": {"on": "sql:t.ok"}})
     running.reload()
     running.wait_log("probe: stopped")
+    assert running.log_text().count('msg="starting module" path=') == 1
     running.reconfigure(providers={"h": {"on": "module:probe"}})
     running.reload()
     fill(pg, [do("once")] * 20, prefix="f", **LEASED)

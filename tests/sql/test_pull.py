@@ -149,6 +149,15 @@ def test_b15_a_long_error_is_cut(pull):
     assert pull.value("select last_error from work") == "\U0001f600" * 2000 + " [cut, 2000000 bytes in all]"
 
 
+@pytest.mark.parametrize("reason", [None, ""])
+def test_postponed_without_a_reason_is_no_failure(pull, reason):
+    put(pull, "e1")
+    [(id_, token)] = claim(pull)
+    assert pull.value("select postpone(%s, %s, %s)", id_, token, reason) == "defer"
+    assert pull.rows("select last_error from work") == [("deferred",)]
+    assert pull.rows("select kind, error from attempt_log") == [("defer", "deferred")]
+
+
 def test_postpone_costs_no_attempt_and_is_bounded(pull):
     put(pull, "e1")
     [(id_, token)] = claim(pull)
