@@ -181,6 +181,28 @@ int plan_take_over(const struct plan *plan, struct db *db, struct db_args *args,
     return change_all(plan, goes_on, "lane_unblock", db, args, err);
 }
 
+/* A name that is written wrongly is a machine without transitions, which checks nothing. */
+static int check_machine(const struct plan_provider *provider, struct db *db, struct db_args *args,
+                         struct err *err)
+{
+    static const char sql[] =
+        "select exists (select from inboxd.transition t where t.machine = $1)";
+    struct str machine = provider->config->machine.text;
+    struct db_result *rows;
+
+    if (!machine.ptr)
+        return 0;
+    db_args_clear(args);
+    db_args_text(args, machine);
+    if (db_run_text(db, sql, args, &rows, err) < 0)
+        return -1;
+    if (!db_bool(rows, 0, 0))
+        log_event(LOG_WARN, "machine has no transitions, events go to their handlers unchecked",
+                  F_STR("provider", provider->config->name), F_STR("machine", machine));
+    db_result_free(rows);
+    return 0;
+}
+
 static int check_action(const struct plan_provider *provider, const struct action *action,
                         struct db *db, struct db_args *args, struct err *err)
 {
@@ -214,6 +236,8 @@ int plan_check_handlers(const struct plan *plan, struct db *db, struct db_args *
     for (size_t i = 0; i < plan->count; i++) {
         const struct plan_provider *provider = &plan->providers[i];
 
+        if (check_machine(provider, db, args, err) < 0)
+            return -1;
         for (size_t r = 0; r < provider->routes.count; r++)
             for (size_t a = 0; a < provider->compiled[r].count; a++)
                 if (check_action(provider, &provider->compiled[r].actions[a], db, args, err) < 0)

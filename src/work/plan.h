@@ -43,7 +43,8 @@ void plan_unref(struct plan *plan); /* takes NULL */
 int plan_take_over(const struct plan *plan, struct db *db, struct db_args *args,
                    struct err *err) MUST_CHECK;
 
-/* Logs a warning for each handler that does not exist yet or may not be called. */
+/* Logs a warning for each handler that does not exist yet or may not be called, and for each
+ * machine without transitions. */
 int plan_check_handlers(const struct plan *plan, struct db *db, struct db_args *args,
                         struct err *err) MUST_CHECK;
 

@@ -89,6 +89,14 @@ def test_what_a_machine_does_not_name_goes_to_its_handler(page, inboxd):
     assert page.value("select count(*) from entity_state") == 0
 
 
+def test_a_machine_without_transitions_is_warned_of(page, inboxd):
+    daemon = inboxd(providers={"shop": provider(machine="ordr", on="sql:t.ok"), "right": provider(machine="order", on="sql:t.ok")})
+    daemon.wait_log('msg="machine has no transitions, events go to their handlers unchecked" provider=shop machine=ordr')
+    post(daemon, "shop", "e1", "order.shipped", order="o1")
+    page.wait_until("select status from webhook_inbox", equals=DONE)
+    assert "provider=right" not in daemon.log_text()
+
+
 def test_a_machine_moves_on_by_ignored_events_too(page, inboxd):
     daemon = inboxd(providers={"shop": provider(machine="order", on="sql:late.on_order", **{"on order.paid": "ignore"})})
     post(daemon, "shop", "e1", "order.paid", order="o1")
