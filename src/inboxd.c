@@ -54,6 +54,7 @@ struct daemon {
     struct pool *pool;     /* NULL until the database was seen */
     struct writer *writer; /* the same */
     struct keeper *keeper; /* the same */
+    atomic_int hung;       /* workers whose handler does not return; the pool writes it */
     struct quarantine *quarantine;
     struct vault *vault; /* the same, where there is a capture_key */
     struct secret *vault_key;
@@ -110,6 +111,7 @@ static void set_keeper(struct daemon *daemon)
     struct policy *policies = mem_alloc((config->provider_count + 1) * sizeof(*policies));
     struct keeper_options options = {.conninfo = config->database.ptr,
                                      .workers = config->workers,
+                                     .hung = &daemon->hung,
                                      .providers = policies,
                                      .provider_count = config->provider_count,
                                      .retain = {{
@@ -197,7 +199,7 @@ static void start_work(struct daemon *daemon)
 {
     const struct config *config = daemon->config;
 
-    daemon->pool = pool_new(config);
+    daemon->pool = pool_new(config, &daemon->hung);
     daemon->writer = writer_new(&(struct writer_options){
         .conninfo = config->database.ptr,
         .threads = config->writers,

@@ -25,6 +25,7 @@ static const char backlog_sql[] =
 
 static const char daemons_sql[] =
     "select host || ' ' || pid as daemon, version, workers::text as n_workers,"
+    "       hung::text as n_hung,"
     "       array_to_string(providers, ' ') as providers, date_trunc('second', now() - "
     "started_at)::text as up,"
     "       date_trunc('second', now() - seen_at)::text as seen"

@@ -101,6 +101,7 @@ struct keeper {
     pthread_cond_t wake;
     bool stopping, reconfigured;
     int workers;
+    const atomic_int *hung;
     struct arena *arena; /* of providers */
     struct str *providers;
     size_t provider_count;
@@ -131,6 +132,7 @@ static int say_alive(struct keeper *keeper, struct err *err)
     for (size_t i = 0; i < keeper->provider_count; i++)
         db_args_element(args, keeper->providers[i]);
     db_args_array_end(args);
+    db_args_int4(args, atomic_load(keeper->hung));
     pthread_mutex_unlock(&keeper->lock);
     return db_run(keeper->db, db_query("daemon_seen"), args, NULL, err);
 }
@@ -334,6 +336,7 @@ static void configure(struct keeper *keeper, const struct keeper_options *option
         keeper->providers[i] = arena_copy(keeper->arena, options->providers[i].provider);
     policies_configure(keeper->policies, options->providers, options->provider_count);
     keeper->workers = options->workers;
+    keeper->hung = options->hung;
     keeper->retain = options->retain;
 }
 

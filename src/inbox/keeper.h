@@ -5,6 +5,7 @@
 #ifndef INBOX_KEEPER_H
 #define INBOX_KEEPER_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ struct keeper;
 struct keeper_options {
     const char *conninfo;
     int workers;                    /* shown in the daemon's row */
+    const atomic_int *hung;         /* likewise: how many of them do not return; borrowed */
     const struct policy *providers; /* of the configuration */
     size_t provider_count;
     struct retain retain;

@@ -198,8 +198,8 @@ void leased_finish(struct run *run, struct leases *leases, struct leased_end *en
     struct leased leased = {.run = run, .leases = leases, .end = RUN_COMMITTED};
     int64_t began = clock_mono_us();
 
-    leases_hold(leases, &leased.hold, run->claim.events, run->claim.count,
-                run->provider->config->lease_ms,
+    leases_hold(leases, &leased.hold, run->provider->config->name, run->claim.events,
+                run->claim.count, run->provider->config->lease_ms,
                 began + run->provider->config->timeout_ms * 1000 + GRACE_US);
     run_all(&leased);
     leased_keep(&leased);

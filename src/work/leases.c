@@ -22,6 +22,7 @@ struct leases {
     struct db *db;
     struct db_args *args;
     int64_t logged_us;
+    atomic_int *hung;
 
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
@@ -42,15 +43,53 @@ struct turn {
     size_t lane_count;
 };
 
-/* Under the lock. When the next hold is due; INT64_MAX: none is. */
+/* Under the lock. When the next hold is due, or its time over; INT64_MAX: none is. */
 static int64_t next_turn(const struct leases *leases, int64_t now)
 {
     int64_t next = INT64_MAX;
 
-    for (const struct lease_hold *hold = leases->holds; hold; hold = hold->next)
-        if (hold->renew_us < next && now < hold->until_us)
-            next = hold->renew_us;
+    for (const struct lease_hold *hold = leases->holds; hold; hold = hold->next) {
+        int64_t due = hold->renew_us < hold->until_us && now < hold->until_us ? hold->renew_us
+                                                                              : hold->until_us;
+
+        if (!hold->late && due < next)
+            next = due;
+    }
     return next;
+}
+
+static int64_t first_id(const struct lease_hold *hold)
+{
+    if (hold->count > 0)
+        return hold->rows[0].id;
+    return hold->lanes && hold->lanes->claim.count > 0 ? hold->lanes->claim.events[0].id : 0;
+}
+
+/* Under the lock. A handler that does not return keeps its thread: nothing can be done about it but
+ * say so. */
+static void note_late(struct leases *leases, int64_t now)
+{
+    for (struct lease_hold *hold = leases->holds; hold; hold = hold->next) {
+        if (hold->late || now < hold->until_us)
+            continue;
+        hold->late = true;
+        atomic_fetch_add(leases->hung, 1);
+        log_event(
+            LOG_ERROR,
+            "a handler does not return: its worker waits for it, its event is given to others",
+            F_STR("provider", hold->provider), F_NUM("id", first_id(hold)));
+    }
+}
+
+/* Under the lock. */
+static void note_back(struct leases *leases, struct lease_hold *hold)
+{
+    if (!hold->late)
+        return;
+    hold->late = false;
+    atomic_fetch_sub(leases->hung, 1);
+    log_event(LOG_INFO, "a handler that did not return has returned",
+              F_STR("provider", hold->provider));
 }
 
 /* Under the lock. What is due now or will be in a quarter of its lease. */
@@ -116,6 +155,7 @@ static void do_turn(struct leases *leases, int64_t now)
     struct err err;
     int rc;
 
+    note_late(leases, now);
     take_turn(leases, &turn, now);
     pthread_mutex_unlock(&leases->lock);
     rc = turn.count + turn.lane_count > 0 ? renew(leases, &turn, &err) : 0;
@@ -151,7 +191,7 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-struct leases *leases_new(const char *conninfo)
+struct leases *leases_new(const char *conninfo, atomic_int *hung)
 {
     struct leases *leases = mem_alloc(sizeof(*leases));
     pthread_condattr_t monotonic;
@@ -159,6 +199,7 @@ struct leases *leases_new(const char *conninfo)
     leases->db = db_new(&(struct db_options){
         .conninfo = conninfo, .application_name = "inboxd leases", .settings = session_settings});
     leases->args = db_args_new();
+    leases->hung = hung;
     pthread_mutex_init(&leases->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -194,6 +235,7 @@ static void hold_begin(struct leases *leases, struct lease_hold *hold, int64_t l
     hold->lease_ms = lease_ms;
     hold->renew_us = renew_us;
     hold->until_us = until_us;
+    hold->late = false;
     pthread_mutex_lock(&leases->lock);
     if (renew_us < next_turn(leases, clock_mono_us()))
         pthread_cond_signal(&leases->wake);
@@ -202,12 +244,13 @@ static void hold_begin(struct leases *leases, struct lease_hold *hold, int64_t l
     pthread_mutex_unlock(&leases->lock);
 }
 
-void leases_hold(struct leases *leases, struct lease_hold *hold, const struct claimed *events,
-                 size_t count, int64_t lease_ms, int64_t until_us)
+void leases_hold(struct leases *leases, struct lease_hold *hold, struct str provider,
+                 const struct claimed *events, size_t count, int64_t lease_ms, int64_t until_us)
 {
     for (size_t i = 0; i < count; i++)
         hold->rows[i] = (struct lease){events[i].id, events[i].token, lease_ms};
     hold->count = count;
+    hold->provider = provider;
     hold->lanes = NULL;
     hold_begin(leases, hold, lease_ms, until_us);
 }
@@ -227,6 +270,7 @@ void leases_keep(struct leases *leases, struct lease_hold *hold, int64_t until_u
     if (clock_mono_us() >= hold->until_us) /* nobody waits for it any more */
         pthread_cond_signal(&leases->wake);
     hold->until_us = until_us;
+    note_back(leases, hold);
     pthread_mutex_unlock(&leases->lock);
 }
 
@@ -238,5 +282,6 @@ void leases_drop(struct leases *leases, struct lease_hold *hold)
     while (*link != hold)
         link = &(*link)->next;
     *link = hold->next;
+    note_back(leases, hold);
     pthread_mutex_unlock(&leases->lock);
 }

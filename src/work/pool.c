@@ -91,7 +91,7 @@ static void start_threads(struct pool *pool)
     }
 }
 
-struct pool *pool_new(const struct config *config)
+struct pool *pool_new(const struct config *config, atomic_int *hung)
 {
     struct pool *pool = mem_alloc(sizeof(*pool));
     pthread_condattr_t monotonic;
@@ -104,7 +104,7 @@ struct pool *pool_new(const struct config *config)
     pthread_condattr_destroy(&monotonic);
     atomic_init(&pool->interrupted, false);
     pool->plan = plan_new(config);
-    pool->leases = leases_new(config->database.ptr);
+    pool->leases = leases_new(config->database.ptr, hung);
     schedule_set_plan(&pool->schedule, pool->plan);
     pool_lock(pool);
     pool->wanted = config->workers;

@@ -4,6 +4,7 @@
 #ifndef WORK_POOL_H
 #define WORK_POOL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,8 +14,9 @@
 
 struct pool;
 
-/* Starts config->workers threads; keeps a reference to the configuration. */
-struct pool *pool_new(const struct config *config);
+/* Starts config->workers threads; keeps a reference to the configuration. `hung`, borrowed: how
+ * many of them run a handler that has had its time and does not return. */
+struct pool *pool_new(const struct config *config, atomic_int *hung);
 
 /* Any thread: events of `provider` were committed that may run from `run_at` (us since 2000) on; a
  * thread that sleeps is woken. */

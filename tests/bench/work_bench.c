@@ -103,6 +103,7 @@ static int run_pool(const char *config_path, const char *conninfo)
     int64_t sixths[SIXTHS], events, began;
     double cpu;
     struct pool *pool;
+    atomic_int hung = 0;
 
     if (!config) {
         for (size_t i = 0; i < mistakes_count(mistakes); i++)
@@ -112,7 +113,7 @@ static int run_pool(const char *config_path, const char *conninfo)
     events = ask(db, left_sql);
     cpu = cpu_seconds();
     began = clock_mono_us();
-    pool = pool_new(config);
+    pool = pool_new(config, &hung);
     watch(db, left_sql, events, sixths);
     report(events, began, cpu, sixths);
     pool_stop(pool, 10000);

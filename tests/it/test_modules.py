@@ -239,6 +239,46 @@ def test_b14_a_module_that_does_not_return_holds_one_worker(pg, daemon):
     assert running.running()
 
 
+def hanging(pg, inboxd, modules, go, **general):
+    """A daemon one of whose workers is in a plug-in that does not return, and says so; n is another provider."""
+    fill(pg, [do("hang", file=str(go))], **LEASED)
+    h = {**QUICK, "on": "module:probe", "timeout": "200ms", "lease": "1s"}
+    running = inboxd(providers={"h": h, "n": {"on": "sql:t.ok"}}, module_path=modules, **general)
+    running.wait_log("a handler does not return", timeout=60)
+    pg.wait_until("select max(hung) from daemon", equals=1)
+    return running
+
+
+def test_b14_a_module_that_never_returns_is_said_and_the_other_workers_go_on(pg, inboxd, modules, tmp_path):
+    running = hanging(pg, inboxd, modules, tmp_path / "go", workers=2)
+    assert {running.post("n", {"id": f"n{n}"}).text for n in range(20)} == {"ok"}
+    pg.wait_until("select count(*) from t.effect where provider = 'n'", equals=20)
+    [(detail, advice)] = pg.rows("select detail, advice from alerts where condition = 'hung worker'")
+    assert detail.startswith("of the 2 workers of ") and detail.endswith(", 1 runs a handler that does not return")
+    assert advice.startswith("its other workers go on: restart it")
+    assert "hung worker" in running.ctl("status").stdout
+    (tmp_path / "go").touch()
+    running.wait_log("a handler that did not return has returned")
+    # Its lease was over: what it said was not heard, and the event ran once more.
+    wait_done(pg)
+    assert pg.value("select status from webhook_inbox where provider = 'h'") == DONE
+    pg.wait_until("select max(hung) from daemon", equals=0)
+    assert pg.value("select count(*) from alerts where condition = 'hung worker'") == 0
+
+
+def test_b14_where_all_workers_hang_events_are_accepted_and_a_restart_goes_on(pg, inboxd, modules, tmp_path):
+    running = hanging(pg, inboxd, modules, tmp_path / "go", workers=1, shutdown_timeout="1s")
+    assert running.post("n", {"id": "n1"}).text == "ok"
+    assert pg.value("select advice from alerts where condition = 'hung worker'").startswith("it works nothing off any more: restart it")
+    assert pg.value("select count(*) from webhook_inbox where provider = 'n' and status = 0") == 1
+    running.signal(15)
+    running.wait_exit()
+    (tmp_path / "go").touch()
+    running.start()
+    wait_done(pg)
+    assert pg.rows("select distinct status from webhook_inbox") == [(DONE,)]
+
+
 def test_b26_a_module_is_told_of_the_shutdown(pg, daemon):
     fill(pg, [do("wait")], **LEASED)
     running = daemon({"timeout": "10m"}, shutdown_timeout="1s")

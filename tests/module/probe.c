@@ -167,6 +167,17 @@ static int tell(struct inboxd_event *event)
     return ok ? INBOXD_DONE : failed(event, conn);
 }
 
+/* Looks at no clock: until the file is there. */
+static int hang(struct inboxd_event *event)
+{
+    char file[256];
+
+    member(inboxd_payload(event), "file", file, sizeof(file));
+    while (access(file, F_OK) != 0)
+        usleep(1000);
+    return INBOXD_DONE;
+}
+
 static int on_event(struct inboxd_event *event, void *module, void *thread)
 {
     char what[32], text[32];
@@ -192,6 +203,8 @@ static int on_event(struct inboxd_event *event, void *module, void *thread)
         return tell(event);
     if (strcmp(what, "defer") == 0)
         return inboxd_defer(event, seconds, "too early");
+    if (strcmp(what, "hang") == 0)
+        return hang(event);
     if (strcmp(what, "wait") == 0) {
         while (inboxd_time_left(event) > 0)
             usleep(50); /* so that it ends as soon as it is told */

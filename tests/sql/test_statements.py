@@ -65,7 +65,7 @@ def test_the_daemon_role_may_run_every_statement(pg):
     statements.run(session, "lane_newest", "h", ["k"], ["t"], [1], 1, 10)
     statements.run(session, "suspect_take", 1, 1)
     statements.run(session, "due_providers", ["h"], ["sql"], ["-infinity"], [0])
-    statements.run(session, "daemon_seen", "i", "host", 1, "0", 1, ["h"])
+    statements.run(session, "daemon_seen", "i", "host", 1, "0", 1, ["h"], 0)
     statements.run(session, "daemon_gone", "i")
     statements.run(session, "secret_use", ["h"], ["file:/x"], [1], [1], [3])
     statements.run(session, "secret_capture", "h", b"sealed", b"fingerprint", None)

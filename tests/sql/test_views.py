@@ -168,7 +168,7 @@ def test_operator_queries_count_right(pg):
 
 def test_backlog_has_a_row_a_provider(pg):
     store(pg, *"abcdef", event("x", provider="i"))
-    run(pg, "daemon_seen", "d1", "host", 1, "0", 4, ["h", "idle"])
+    run(pg, "daemon_seen", "d1", "host", 1, "0", 4, ["h", "idle"], 0)
     finish(pg, at_most=1)
     finish(pg, "dead", at_most=1)
     finish(pg, "retry", at_most=1, delay=3600)
@@ -187,9 +187,9 @@ def test_backlog_has_a_row_a_provider(pg):
 
 def test_stuck_says_why(pg):
     store(pg, "a", "b", event("x", provider="unserved"), event("y", provider="late"))
-    run(pg, "daemon_seen", "d1", "host", 1, "0", 4, ["h"])
-    run(pg, "daemon_seen", "d2", "host", 1, "0", 0, ["unserved"])  # it only accepts
-    run(pg, "daemon_seen", "d3", "host", 1, "0", 4, ["late"])
+    run(pg, "daemon_seen", "d1", "host", 1, "0", 4, ["h"], 0)
+    run(pg, "daemon_seen", "d2", "host", 1, "0", 0, ["unserved"], 0)  # it only accepts
+    run(pg, "daemon_seen", "d3", "host", 1, "0", 4, ["late"], 0)
     pg.execute("update daemon set seen_at = now() - interval '1 minute' where instance = 'd3'")
     assert pg.rows("select provider, event_id, why from stuck order by 1") == [
         ("late", "y", "no living daemon works for this provider"),
@@ -206,11 +206,11 @@ def test_stuck_says_why(pg):
 
 
 def test_daemons_come_and_go(pg):
-    run(pg, "daemon_seen", "d1", "host", 1, "1.0", 4, ["h"])
+    run(pg, "daemon_seen", "d1", "host", 1, "1.0", 4, ["h"], 0)
     pg.execute("update daemon set seen_at = now() - interval '2 hours', started_at = now() - interval '3 hours'")
-    run(pg, "daemon_seen", "d2", "host", 2, "1.0", 4, ["h"])
+    run(pg, "daemon_seen", "d2", "host", 2, "1.0", 4, ["h"], 0)
     assert pg.column("select instance from daemon") == ["d2"]
-    run(pg, "daemon_seen", "d2", "host", 2, "1.0", 2, ["h", "i"])
+    run(pg, "daemon_seen", "d2", "host", 2, "1.0", 2, ["h", "i"], 0)
     assert pg.rows("select workers, providers from daemon") == [(2, ["h", "i"])]
     run(pg, "daemon_gone", "d2")
     assert pg.value("select count(*) from daemon") == 0
