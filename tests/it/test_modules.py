@@ -5,7 +5,7 @@ import json
 import threading
 
 import pytest
-from support import DEAD, DONE
+from support import DEAD, DONE, wait_until
 from support.places import ROOT
 
 from it.working import QUICK, effects, fill, outcomes, wait_done
@@ -159,6 +159,35 @@ def test_what_it_leaves_unread_does_no_harm(pg, daemon):
     wait_done(pg)
     assert outcomes(pg) == {(DONE, 1): 2}
     assert effects(pg) == (2, 2)
+
+
+# The fence ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lane", [None, "k"])
+def test_p04_b12_what_a_module_writes_after_its_lease_was_lost_is_not_kept(pg, daemon, tmp_path, lane):
+    """It is frozen before the module asks for its connection; meanwhile another daemon has done the event. It gets no connection
+    then, or where the event has a key, whose lease is checked at the end, all is rolled back."""
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\n[ -e {tmp_path}/frozen ] || {{ touch {tmp_path}/begun; sleep 1; }}\n")
+    program.chmod(0o755)
+    if lane:
+        run(pg, "store_lanes", ["h"], [lane])
+    fill(pg, [do("once")], **LEASED, ordering_key=lane, lane=lane)
+    provider = {"on": f"exec:{program}, module:probe", "lease": "1s", "key": "body:/k"}
+    victim = daemon(provider, workers=1)
+    wait_until((tmp_path / "begun").exists)
+    victim.freeze()
+    (tmp_path / "frozen").touch()
+    daemon(provider, workers=1)
+    wait_done(pg)
+    before = pg.rows("select * from outcome"), pg.rows("select * from attempt_log")
+    assert effects(pg) == (1, 1)
+    victim.thaw()
+    victim.wait_log("a lease ran out before" if lane else "lost the lease of an event")
+    assert victim.terminate() == 0
+    assert effects(pg) == (1, 1)
+    assert (pg.rows("select * from outcome"), pg.rows("select * from attempt_log")) == before
 
 
 # B23: idle in transaction -------------------------------------------------------------------------
