@@ -135,13 +135,14 @@ def test_after_a_reload_without_pull_the_daemon_works_them_off(shop, inboxd):
 
 def test_a_look_that_began_before_a_reload_leaves_the_new_plan_to_the_next_one(shop, inboxd):
     """What waits for applications is taken over once a plan. The only worker is held in a look, on its way to that."""
-    daemon = inboxd(providers=PULL, workers=1)
+    keyless = {**PULL["orders"], "key": None}  # a lane would be claimed, and its event be put right by that
+    daemon = inboxd(providers={"orders": keyless}, workers=1)
     post(daemon, "e1", "o1")
     operator = shop.session()
     operator.do("lock table pg_catalog.pg_trigger in access exclusive mode")
     shop.wait_until("select count(*) from pg_stat_activity where application_name = 'inboxd worker 1' and wait_event_type = 'Lock'",
                     equals=1)  # fmt: skip
-    daemon.reconfigure(providers={"orders": {**PULL["orders"], "on": "sql:t.ok"}})
+    daemon.reconfigure(providers={"orders": {**keyless, "on": "sql:t.ok"}})
     daemon.reload()
     operator.rollback()
     shop.wait_until("select count(*) from outcome where status = 2", equals=1)
