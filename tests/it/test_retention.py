@@ -137,7 +137,7 @@ def test_each_kind_has_its_horizon_and_status_shows_it(pg, inboxd, build):
     pg.execute("insert into audit (at, action) select now() - n * interval '10 days', 'x' from generate_series(1, 5) n")
     fill(pg, 1, provider="n")
     daemon = inboxd(
-        workers=0, retain="1000d", retain_dead="100d", retain_attempts="100d", retain_ids="2000d", retain_quarantine="10d",
+        workers=0, retain="1000d", retain_dead="100d", retain_attempts="500d", retain_ids="2000d", retain_quarantine="10d",
         retain_audit="35d",
     )  # fmt: skip
     pg.wait_until("select count(*) from purge_log", equals=6)
@@ -146,8 +146,8 @@ def test_each_kind_has_its_horizon_and_status_shows_it(pg, inboxd, build):
     pg.wait_until("select removed from purge_log where kind = 'dead'", equals=2)
     assert pg.value("select count(*) from event_store") == 21
     kinds = {row["kind"]: row for row in ctl_json(daemon.ctl("status", "--json"))["retention"]}
-    assert [kinds[kind]["horizon"] for kind in ("done", "dead", "ids", "quarantine", "audit")] == [
-        "1000 days", "100 days", "2000 days", "10 days", "35 days",
+    assert [kinds[kind]["horizon"] for kind in ("done", "dead", "attempts", "ids", "quarantine", "audit")] == [
+        "1000 days", "100 days", "500 days", "2000 days", "10 days", "35 days",
     ]  # fmt: skip
     assert kinds["audit"]["removed"] == 2 and kinds["done"]["removed"] == 0
     lines = run_ctl(build, "--database", pg.conninfo("postgres"), "status").stdout.splitlines()

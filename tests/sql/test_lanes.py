@@ -3,7 +3,7 @@
 import psycopg2.errors
 import pytest
 
-from sql.statements import event, run, store
+from sql.statements import event, literal, run, store
 
 CLAIM = ("lanes", "lapsed", "ready_at", "number", "now")
 TAKE = (
@@ -104,12 +104,14 @@ def test_p06_what_commits_while_a_completion_waits_for_the_lane_is_seen_by_it(pg
     assert ids(take(pg)[1]) == [2]
 
 
-def test_b16_ids_of_a_key_grow_in_the_order_of_commits(pg):
-    """The second one waits for the lane before it draws its id."""
+@pytest.mark.parametrize("known", [False, True])
+def test_b16_ids_of_a_key_grow_in_the_order_of_commits(pg, known):
+    """The second one waits for the lane before it draws its id, be the key new or not."""
+    if known:
+        run(pg, "store_lanes", ["h"], ["k"])
     first, second = pg.session(), pg.session()
     run(first, "store_lanes", ["h"], ["k"])
-    waiting = second.start("insert into lane as l (provider, key) values ('h', 'k')"
-                           " on conflict (provider, key) do update set token = l.token")  # fmt: skip
+    waiting = second.start(literal(second, "store_lanes", ["h"], ["k"]))
     second.wait_blocked()
     store(first, event("e1", ordering_key="k", lane="k"))
     first.commit()
@@ -216,6 +218,31 @@ def test_p04_a_lane_whose_lease_ran_out_is_free_again_and_what_ran_in_it_runs_al
     work_off(pg, rows, done=[1])
     assert pg.rows("select id, status, attempt from outcome") == [(1, 2, 1)]
     assert ids(take(pg)[1]) == [2]
+
+
+def refused(pg, rows, done=()):
+    late = pg.session()
+    with pytest.raises(psycopg2.Error) as raised:
+        run(late, "lane_settle", "h", ["k"], rows[0]["token"], list(done), ["k"])
+    late.rollback()
+    return raised.value.pgcode == "IBX04"
+
+
+def test_p04_nothing_is_settled_that_is_not_held(pg):
+    """Each on its own: the lane is another's (even if nothing ran), it has been given back, a row that ran is gone."""
+    put(pg, ("e1", "k"), ("e2", "k"))
+    old = take(pg)[1]
+    pg.execute("update lane set ready_at = now() - interval '1 ms'")
+    take(pg)
+    mine = take(pg)[1]
+    assert refused(pg, old)
+    work_off(pg, mine, done=[1])
+    assert refused(pg, mine)
+    mine = take(pg)[1]
+    assert ids(mine) == [2]
+    assert refused(pg, mine, done=[1, 2])
+    work_off(pg, mine, done=[2])
+    assert pg.rows("select id, status from outcome order by id") == [(1, 2), (2, 2)]
 
 
 def test_p04_a_frozen_worker_whose_lane_nobody_claimed_yet_may_still_end(pg):

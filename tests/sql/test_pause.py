@@ -4,6 +4,7 @@ import psycopg2.errors
 import pytest
 
 from sql.statements import claim, event, finish, run, store
+from sql.test_lanes import ids, put, take
 
 
 def due(pg, *providers):
@@ -35,6 +36,19 @@ def test_nothing_leased_of_a_paused_provider_is_claimed(pg):
     pg.value("select resume('h')")
     assert [row[0] for row in run(pg, "lease_claim", "h", "-infinity", 0, 50, 15)] == [1]
     assert [row[0] for row in run(pg, "suspect_claim", "h", 3, 60, "w", "leased")] == [2]
+
+
+def test_no_key_of_a_paused_provider_is_claimed(pg):
+    put(pg, ("a", "k"), ("b", "j"))
+    pg.value("select pause('h')")
+    lanes = (["h"], ["lane"], ["-infinity"], [0])
+    assert [row[1] for row in run(pg, "due_providers", *lanes)] == [False]
+    found, rows = take(pg)
+    assert (found["lanes"], rows) == (0, [])
+    pg.value("select resume('h')")
+    assert [row[1] for row in run(pg, "due_providers", *lanes)] == [True]
+    found, rows = take(pg)
+    assert (found["lanes"], sorted(ids(rows))) == (2, [1, 2])
 
 
 def test_a_pause_takes_what_comes_in(pg):
