@@ -26,3 +26,21 @@ struct str str_trim(struct str s)
         s.len--;
     return s;
 }
+
+struct str str_take_part(struct str *rest, char separator)
+{
+    const char *stop = rest->len > 0 ? memchr(rest->ptr, separator, rest->len) : NULL;
+    struct str part = {rest->ptr, stop ? (size_t)(stop - rest->ptr) : rest->len};
+
+    *rest = stop ? (struct str){stop + 1, rest->len - part.len - 1} : STR("");
+    return str_trim(part);
+}
+
+size_t str_count_parts(struct str s, char separator)
+{
+    size_t count = 1;
+
+    for (size_t i = 0; i < s.len; i++)
+        count += s.ptr[i] == separator;
+    return count;
+}

@@ -52,4 +52,9 @@ bool str_equal_nocase(struct str a, struct str b);
 /* Takes blanks (SP, HTAB) off both ends (RFC 9110 "OWS"). */
 struct str str_trim(struct str s);
 
+/* What is before the next `separator`, or the end, trimmed; `rest` moves behind it. */
+struct str str_take_part(struct str *rest, char separator);
+/* How many calls of that a text is good for; 1 for an empty one. */
+size_t str_count_parts(struct str s, char separator);
+
 #endif

@@ -8,30 +8,10 @@
 
 #define RATE_MAX INT64_C(1000000)
 
-/* The text up to the next comma, without the blanks around it. */
-static struct str take_part(struct str *text)
-{
-    const char *comma = memchr(text->ptr, ',', text->len);
-    struct str part = {text->ptr, comma ? (size_t)(comma - text->ptr) : text->len};
-
-    text->ptr += part.len + (comma ? 1 : 0);
-    text->len -= part.len + (comma ? 1 : 0);
-    return str_trim(part);
-}
-
-static size_t count_parts(struct str text, char separator)
-{
-    size_t count = 1;
-
-    for (size_t i = 0; i < text.len; i++)
-        count += text.ptr[i] == separator;
-    return count;
-}
-
 int value_networks(const struct key *key, struct str text, struct arena *arena,
                    struct network_list *networks, struct err *err)
 {
-    size_t parts = text.len ? count_parts(text, ',') : 0;
+    size_t parts = text.len ? str_count_parts(text, ',') : 0;
     struct network_list read = {0};
     struct network *list;
 
@@ -40,7 +20,7 @@ int value_networks(const struct key *key, struct str text, struct arena *arena,
                        NETWORKS_MAX);
     list = arena_alloc(arena, (parts + 1) * sizeof(*list));
     for (size_t i = 0; i < parts; i++) {
-        struct str word = take_part(&text);
+        struct str word = str_take_part(&text, ',');
 
         if (str_is(word, "unix") && key->section == KEY_INBOXD)
             read.unix_peers = true;

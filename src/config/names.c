@@ -6,28 +6,9 @@
 
 #define NAMES_MAX 256
 
-static struct str take_part(struct str *text)
-{
-    const char *comma = memchr(text->ptr, ',', text->len);
-    struct str part = {text->ptr, comma ? (size_t)(comma - text->ptr) : text->len};
-
-    text->ptr += part.len + (comma ? 1 : 0);
-    text->len -= part.len + (comma ? 1 : 0);
-    return str_trim(part);
-}
-
-static size_t count_parts(struct str text)
-{
-    size_t count = 1;
-
-    for (size_t i = 0; i < text.len; i++)
-        count += text.ptr[i] == ',';
-    return count;
-}
-
 int value_names(struct str text, struct arena *arena, struct name_list *names, struct err *err)
 {
-    size_t parts = text.len ? count_parts(text) : 0;
+    size_t parts = text.len ? str_count_parts(text, ',') : 0;
     char shown[VALUE_SHOWN_SIZE];
     struct str *list;
 
@@ -35,7 +16,7 @@ int value_names(struct str text, struct arena *arena, struct name_list *names, s
         return err_set(err, ERR_INPUT, "the list is too long; write at most %d names", NAMES_MAX);
     list = arena_alloc(arena, (parts + 1) * sizeof(*list));
     for (size_t i = 0; i < parts; i++) {
-        struct str name = take_part(&text);
+        struct str name = str_take_part(&text, ',');
 
         value_show(name, shown);
         if (!request_names_header(name))

@@ -132,17 +132,6 @@ int value_word(const struct key *key, struct str text, int *value, struct err *e
     return err_set(err, ERR_INPUT, "%s is unknown; write %s", shown, list);
 }
 
-/* The next word up to `separator` or the end, trimmed; `text` moves behind it. */
-static struct str take_part(struct str *text, char separator)
-{
-    const char *stop = memchr(text->ptr, separator, text->len);
-    struct str part = {text->ptr, stop ? (size_t)(stop - text->ptr) : text->len};
-
-    text->ptr += part.len + (stop ? 1 : 0);
-    text->len -= part.len + (stop ? 1 : 0);
-    return str_trim(part);
-}
-
 #define BACKOFF_RIGHT                                                                              \
     "write exponential BASE CAP, such as exponential 2s 1h, or a list, such as 1m, 5m, 15m"
 
@@ -165,7 +154,7 @@ static int read_exponential(const struct key *key, struct str text, struct backo
     struct str base, cap = str_trim(text);
     char shown[VALUE_SHOWN_SIZE];
 
-    base = take_part(&cap, ' ');
+    base = str_take_part(&cap, ' ');
     cap = str_trim(cap);
     if (base.len == 0 || cap.len == 0)
         return err_set(err, ERR_INPUT,
@@ -202,7 +191,7 @@ int value_backoff(const struct key *key, struct str text, struct backoff *backof
         if (read.step_count == BACKOFF_STEPS_MAX)
             return err_set(err, ERR_INPUT, "the list is too long; write at most %d durations",
                            BACKOFF_STEPS_MAX);
-        if (read_step(key, take_part(&rest, ','), &read.steps_ms[read.step_count++], err) < 0)
+        if (read_step(key, str_take_part(&rest, ','), &read.steps_ms[read.step_count++], err) < 0)
             return -1;
         if (!more)
             break;
@@ -217,13 +206,13 @@ int value_backoff(const struct key *key, struct str text, struct backoff *backof
 
 static bool read_bounds(struct str text, struct quarantine_bounds *bounds)
 {
-    struct str rest = str_trim(text), word = take_part(&rest, ' ');
+    struct str rest = str_trim(text), word = str_take_part(&rest, ' ');
     int64_t rows, bytes, per_minute = bounds->per_minute;
 
     if (!read_number(KEY_COUNT, word, &rows) || rows < 1 || rows > BOUND_ROWS_MAX)
         return false;
     rest = str_trim(rest);
-    word = take_part(&rest, ' ');
+    word = str_take_part(&rest, ' ');
     if (!read_number(KEY_SIZE, word, &bytes) || bytes < BOUND_BYTES_MIN || bytes > BOUND_BYTES_MAX)
         return false;
     rest = str_trim(rest);
@@ -254,7 +243,7 @@ int value_bounds(struct str text, struct quarantine_bounds *bounds, struct err *
 /* The next word; `text` moves behind it and the blanks. */
 static struct str take_word(struct str *text)
 {
-    struct str word = take_part(text, ' ');
+    struct str word = str_take_part(text, ' ');
 
     *text = str_trim(*text);
     return word;

@@ -6,25 +6,6 @@
 
 #define COALESCE "coalesce"
 
-static size_t count_parts(struct str text)
-{
-    size_t parts = 1;
-
-    for (size_t i = 0; i < text.len; i++)
-        parts += text.ptr[i] == ',';
-    return parts;
-}
-
-/* The text up to the next comma; `rest` moves behind it. */
-static struct str take_part(struct str *rest)
-{
-    const char *comma = rest->len > 0 ? memchr(rest->ptr, ',', rest->len) : NULL;
-    struct str part = {rest->ptr, comma ? (size_t)(comma - rest->ptr) : rest->len};
-
-    *rest = comma ? (struct str){comma + 1, rest->len - part.len - 1} : STR("");
-    return str_trim(part);
-}
-
 /* What is wrong with the actions of a line as a whole; NULL: nothing. */
 static const char *wrong_together(const struct route *route, const struct provider_config *config)
 {
@@ -53,10 +34,10 @@ static const char *wrong_together(const struct route *route, const struct provid
 
 static int read_actions(struct str text, struct route *route, struct err *err)
 {
-    size_t parts = count_parts(text);
+    size_t parts = str_count_parts(text, ',');
 
     for (size_t i = 0; i < parts; i++) {
-        struct str part = take_part(&text);
+        struct str part = str_take_part(&text, ',');
         struct route_action *action = &route->actions[route->count];
 
         if (str_is(part, COALESCE)) {
@@ -82,11 +63,11 @@ static bool compile_route(const struct provider_config *config, const struct rou
     const char *wrong = NULL;
     struct err err = {0};
 
-    *route = (struct route){
-        .config = line,
-        .pattern = pattern,
-        .actions = arena_alloc(arena, count_parts(actions->text) * sizeof(struct route_action)),
-        .class = WORK_SQL};
+    *route = (struct route){.config = line,
+                            .pattern = pattern,
+                            .actions = arena_alloc(arena, str_count_parts(actions->text, ',') *
+                                                              sizeof(struct route_action)),
+                            .class = WORK_SQL};
     if (read_actions(actions->text, route, &err) < 0)
         wrong = err.text;
     else

@@ -160,7 +160,8 @@ static void run_job(struct member *member, struct job *job, struct run *run)
         finish(member, job, run, run_finish(run), clock_mono_us() - began);
 }
 
-void batch_job_do(struct member *member, struct job *job)
+void batch_job_with(struct member *member, struct job *job,
+                    void (*body)(struct member *member, struct job *job, struct run *run))
 {
     struct pool *pool = member->pool;
 
@@ -168,7 +169,7 @@ void batch_job_do(struct member *member, struct job *job)
         struct run run;
 
         worker_begin(member->worker, job->provider, &run);
-        run_job(member, job, &run);
+        body(member, job, &run);
         run_release(&run);
         pool_lock(pool);
     } else {
@@ -178,4 +179,9 @@ void batch_job_do(struct member *member, struct job *job)
     }
     job_end(pool, job);
     pool_unlock(pool);
+}
+
+void batch_job_do(struct member *member, struct job *job)
+{
+    batch_job_with(member, job, run_job);
 }

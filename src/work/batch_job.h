@@ -5,12 +5,13 @@
 
 #include "work/job.h"
 
-/* Failures of a run that is committed. */
-void batch_job_log(struct pool *pool, struct source *source, const struct run *run);
-
 void batch_job_do(struct member *member, struct job *job);
 
-/* ---- for lanes as well ---- */
+/* ---- for leased jobs and lanes as well ---- */
+
+/* From the thread's connection to the end of the job; `body` claims and runs. */
+void batch_job_with(struct member *member, struct job *job,
+                    void (*body)(struct member *member, struct job *job, struct run *run));
 
 /* Without the lock: what could not commit as a whole. A single event is to blame for it. */
 enum run_end batch_job_blame(struct run *run, enum run_end end);

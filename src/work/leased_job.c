@@ -106,20 +106,5 @@ static void run_job(struct member *member, struct job *job, struct run *run)
 
 void leased_job_do(struct member *member, struct job *job)
 {
-    struct pool *pool = member->pool;
-
-    if (member_ready(member)) {
-        struct run run;
-
-        worker_begin(member->worker, job->provider, &run);
-        run_job(member, job, &run);
-        run_release(&run);
-        pool_lock(pool);
-    } else {
-        pool_lock(pool);
-        if (job->kind == JOB_BATCH)
-            feed_claim_failed(job->feed, &job->claim);
-    }
-    job_end(pool, job);
-    pool_unlock(pool);
+    batch_job_with(member, job, run_job);
 }
