@@ -56,7 +56,8 @@ def test_stuck(living):
 
 def test_old(living):
     store(living, "e1", "e2", "e3")
-    living.execute("update work set run_at = now() + interval '1 hour', received_at = now() - interval '61 minutes' where id < 3")
+    living.execute("update work set run_at = now() + interval '1 hour', received_at = now() - case when id < 3 then interval '61 minutes'"
+                   " else interval '59 minutes' end")  # fmt: skip
     assert alerts(living) == [("old", "h", "2 events have been undone for more than an hour")]
     living.execute("update work set deferred_since = now() where id = 1")
     assert alerts(living) == [("old", "h", "1 event has been undone for more than an hour")]
@@ -95,6 +96,16 @@ def test_refused_signatures_high(living):
 def test_quarantine_full(living):
     living.execute("insert into counters (provider, minute, quarantine_dropped) values ('h', now(), 3), ('h', now(), 4), ('o', now(), 0)")
     assert alerts(living) == [("quarantine full", "h", "7 refused requests of the last hour were not kept")]
+    living.execute("update counters set minute = now() - interval '61 minutes'")
+    assert alerts(living) == []
+
+
+def test_hung_worker_of_a_daemon_that_lives(living):
+    living.execute("insert into daemon (instance, host, pid, version, workers, providers, hung, hung_since)"
+                   " values ('j', 'other', 2, 'v', 4, '{h}', 1, now())")  # fmt: skip
+    assert alerts(living) == [("hung worker", None, "of the 4 workers of other 2, 1 runs a handler that does not return")]
+    living.execute("update daemon set seen_at = now() - interval '31 seconds' where instance = 'j'")
+    assert alerts(living) == []
 
 
 def test_secrets_and_confirmations(living):
@@ -102,6 +113,7 @@ def test_secrets_and_confirmations(living):
         "insert into secret_use_store (provider, reference, ordinal, number, uses, last_used_at)"
         " values ('h', 'file:/old', 1, 1, 5, now() - interval '8 days'), ('h', 'file:/new', 1, 2, 5, now());"
         "insert into captured_secret (provider, sealed, fingerprint, source_ip) values ('a', 'x', 'f', '192.0.2.1');"
+        "insert into captured_secret (provider, fingerprint, rejected_at, rejected_by) values ('b', 'f', now(), 'me');"
         "insert into confirmation (provider, address) values ('n', 'https://sns.x/1'), ('n', 'https://sns.x/2')"
     )
     assert alerts(living) == [

@@ -174,6 +174,15 @@ def test_strict_waits_for_a_failed_event_and_blocked_keys_says_so(pg):
     assert pg.value("select count(*) from blocked_keys") == 0
 
 
+def test_blocked_keys_says_for_what_a_key_waits_and_not_what_was_deferred_before_it(pg):
+    put(pg, ("e1", "k"), ("e2", "k"), ("e3", "k"))
+    work_off(pg, take(pg, serial=False)[1][:1], aside=[1], what="defer", aside_as="defer", end={"k": 1})
+    _, rows = take(pg, serial=False)
+    assert ids(rows) == [2, 3]
+    work_off(pg, rows[:1], aside=[2], aside_as=None, end={"k": 1})
+    assert pg.rows("select id, event_id, waiting from blocked_keys") == [(2, "e2", 1)]
+
+
 @pytest.mark.parametrize("serial", [True, False])
 def test_p07_a_done_event_makes_the_deferred_ones_of_its_key_due_at_once(pg, serial):
     put(pg, ("e1", "k"), ("e2", "k"), ("x1", "other"), ("x2", "other"))
