@@ -113,11 +113,15 @@ declare
     cursor  inboxd.pull_cursor;
     begun   timestamptz;
     fence   bigint;
-    claimed bigint[];
+    claimed bigint[] := '{}';
+    keys_first boolean;
+    free       int;
+    found_ids  bigint[];
+    last_at    timestamptz;
+    lanes      int;
+    nothing    int := 0;    -- keys that were found with nothing due
     mine    record;
     head    record;
-    claimed_events int;
-    lanes          int := 0;
 begin
     select p.* into policy from inboxd.provider_policy p where p.provider = claim.provider;
     if not found then
@@ -135,64 +139,76 @@ begin
     cursor := inboxd.pull_cursor_begin(provider);
     fence := nextval('inboxd.token_seq');
 
-    with due as materialized (
-        select w.id, w.run_at from inboxd.work w
-         where w.provider = claim.provider and w.class = 'pull' and w.lane is null and not w.suspect and w.run_at <= now()
-           and (w.run_at, w.id) > (cursor.run_at, cursor.id)
-         order by w.run_at, w.id
-         limit claim.n
-           for update skip locked
-    )
-    select array_agg(d.id order by d.run_at, d.id), max(d.run_at) into claimed, cursor.run_at from due d;
-    claimed_events := coalesce(cardinality(claimed), 0);
-    if claimed_events = n then
-        cursor.id := claimed[n];
-    else
-        cursor.run_at := now();     -- nothing else was due
-        cursor.id := 0;
-    end if;
+    -- Which of the two comes first is drawn, so that a backlog of one never keeps the other from its turn.
+    keys_first := policy.class = 'pull' and random() < 0.5;
+    for part in 1..2 loop
+        free := n - cardinality(claimed) - nothing;
+        exit when free < 1;
+        if (part = 1) <> keys_first then
+            with due as materialized (
+                select w.id, w.run_at from inboxd.work w
+                 where w.provider = claim.provider and w.class = 'pull' and w.lane is null and not w.suspect and w.run_at <= now()
+                   and (w.run_at, w.id) > (cursor.run_at, cursor.id)
+                 order by w.run_at, w.id
+                 limit free
+                   for update skip locked
+            )
+            select array_agg(d.id order by d.run_at, d.id), max(d.run_at) into found_ids, last_at from due d;
+            claimed := claimed || found_ids;
+            if cardinality(found_ids) = free then
+                cursor.run_at := last_at;
+                cursor.id := found_ids[free];
+            else
+                cursor.run_at := now();     -- nothing else was due
+                cursor.id := 0;
+            end if;
+            continue;
+        end if;
 
-    -- Keys: each with the event that stepped aside and is due, else with its first one. Lanes of a provider that is not
-    -- pulled are for workers.
-    for mine in
-        select l.key, l.after_id, l.ready_at, l.number from inboxd.lane l
-         where l.provider = claim.provider and l.ready_at <= now() and policy.class = 'pull'
-           and (l.ready_at, l.number) > (cursor.ready_at, cursor.lane)
-         order by l.ready_at, l.number
-         limit claim.n - claimed_events
-           for update skip locked
-    loop
-        lanes := lanes + 1;
-        cursor.ready_at := mine.ready_at;
-        cursor.lane := mine.number;
-        select w.id, w.run_at <= now() as due into head
-          from (select a.id, a.run_at from inboxd.work a
-                 where a.provider = claim.provider and a.lane = mine.key and a.aside is not null and a.run_at <= now()
-                 order by a.run_at, a.id limit 1) w
-        union all
-        select f.id, f.run_at <= now()
-          from (select b.id, b.run_at from inboxd.work b
-                 where b.provider = claim.provider and b.lane = mine.key and b.lane is not null and b.aside is null
-                   and b.id + 0 > mine.after_id
-                 order by b.id + 0 limit 1) f
-         limit 1;
-        if not found or not head.due then
-            perform inboxd.free_lane(claim.provider, mine.key, 0);
-        else
-            update inboxd.work w set class = 'pull'     -- from before it was pulled
-             where w.id = head.id and w.class <> 'pull';
-            update inboxd.lane l
-               set token = fence, ready_at = now() + lease, taken_id = head.id, taken_alone = true, blocked = false
-             where l.provider = claim.provider and l.key = mine.key;
-            claimed := claimed || head.id;
+        -- Keys: each with the event that stepped aside and is due, else with its first one. Lanes of a provider that is not
+        -- pulled are for workers.
+        lanes := 0;
+        for mine in
+            select l.key, l.after_id, l.ready_at, l.number from inboxd.lane l
+             where l.provider = claim.provider and l.ready_at <= now() and policy.class = 'pull'
+               and (l.ready_at, l.number) > (cursor.ready_at, cursor.lane)
+             order by l.ready_at, l.number
+             limit free
+               for update skip locked
+        loop
+            lanes := lanes + 1;
+            cursor.ready_at := mine.ready_at;
+            cursor.lane := mine.number;
+            select w.id, w.run_at <= now() as due into head
+              from (select a.id, a.run_at from inboxd.work a
+                     where a.provider = claim.provider and a.lane = mine.key and a.aside is not null and a.run_at <= now()
+                     order by a.run_at, a.id limit 1) w
+            union all
+            select f.id, f.run_at <= now()
+              from (select b.id, b.run_at from inboxd.work b
+                     where b.provider = claim.provider and b.lane = mine.key and b.lane is not null and b.aside is null
+                       and b.id + 0 > mine.after_id
+                     order by b.id + 0 limit 1) f
+             limit 1;
+            if not found or not head.due then
+                nothing := nothing + 1;
+                perform inboxd.free_lane(claim.provider, mine.key, 0);
+            else
+                update inboxd.work w set class = 'pull'     -- from before it was pulled
+                 where w.id = head.id and w.class <> 'pull';
+                update inboxd.lane l
+                   set token = fence, ready_at = now() + lease, taken_id = head.id, taken_alone = true, blocked = false
+                 where l.provider = claim.provider and l.key = mine.key;
+                claimed := claimed || head.id;
+            end if;
+        end loop;
+        if lanes < free then
+            cursor.ready_at := now();
+            cursor.lane := 0;
         end if;
     end loop;
 
-    if claimed_events + lanes < n then
-        cursor.ready_at := now();
-        cursor.lane := 0;
-    end if;
-    if cursor.swept_at is null or cursor.made_at is null and claimed_events + lanes > 0 then
+    if cursor.swept_at is null or cursor.made_at is null and cardinality(claimed) + nothing > 0 then
         perform inboxd.pull_cursor_put(cursor, fence, begun);
     end if;
 

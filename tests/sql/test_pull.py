@@ -314,6 +314,14 @@ def test_b02_never_more_than_asked(pull):
     assert [len(session.do(f"select * from inboxd.claim('h', {n})")) for n in (1, 7, 25, 100)] == [1, 7, 25, 7]
 
 
+def test_neither_a_backlog_with_keys_nor_one_without_keeps_the_other_waiting(pull):
+    """Which comes first is drawn for each claim: that one of them is not drawn 64 times happens to nobody."""
+    put(pull, *(f"free{n}" for n in range(200)))
+    for n in range(200):
+        put(pull, f"key{n}", key=f"k{n}")
+    assert {pull.value("select event_id from claim('h')")[:3] for _ in range(64)} == {"fre", "key"}
+
+
 def test_nothing_is_handed_out_of_a_paused_provider(pull):
     put(pull, "e1")
     pull.execute("insert into paused (provider) values ('h')")
