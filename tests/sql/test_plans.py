@@ -165,7 +165,7 @@ def test_a_plan_survives_new_partitions(pg):
     for n in range(3):
         args = store_args(event(f"e{n}"))
         session.do(
-            "execute s (%s, %s, %s::text[], %s::text[], %s, %s, %s::text[], %s, %s, %s, %s::text[], %s, %s, %s::text[], %s, %s, %s, %s::timestamptz[])",
+            "execute s (%s, %s, %s::text[], %s::text[], %s, %s, %s::text[], %s, %s, %s, %s::text[], %s, %s, %s::text[], %s, %s, %s, %s::timestamptz[], %s)",
             *args,
         )
         session.commit()

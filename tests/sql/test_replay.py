@@ -198,7 +198,7 @@ def test_keyed_events_come_back_into_their_lanes_and_pulled_ones_to_whom_pulls(p
         " select p, c, o, 3, '1s', '1s', '1s', '1s', '1s'"
         " from (values ('h', 'sql', 'serial'), ('i', 'sql', 'none'), ('p', 'pull', 'none')) as v (p, c, o)"
     )
-    assert pg.value("select replay_where(error => '', why => 'x')") == "events replayed: 3"
+    assert pg.value("select replay_where(received_since => '2000-01-01', why => 'x')") == "events replayed: 3"
     assert pg.rows("select id, class, lane, aside from work order by id") == [
         (1, "sql", "k", "retry"), (2, "sql", None, None), (3, "pull", None, None),
     ]  # fmt: skip
