@@ -295,13 +295,15 @@ def test_b14_a_module_that_never_returns_is_said_and_the_other_workers_go_on(pg,
     assert pg.value("select count(*) from alerts where condition = 'hung worker'") == 0
 
 
-def test_b14_where_all_workers_hang_events_are_accepted_and_a_restart_goes_on(pg, inboxd, modules, tmp_path):
+def test_b14_where_all_workers_hang_events_are_accepted_and_a_restart_goes_on(pg, inboxd, modules, tmp_path, build):
+    if build == "tsan":
+        pytest.skip("it reports the threads that are left behind on purpose")
     running = hanging(pg, inboxd, modules, tmp_path / "go", workers=1, shutdown_timeout="1s")
     assert running.post("n", {"id": "n1"}).text == "ok"
     assert pg.value("select advice from alerts where condition = 'hung worker'").startswith("it works nothing off any more: restart it")
     assert pg.value("select count(*) from webhook_inbox where provider = 'n' and status = 0") == 1
     running.signal(15)
-    running.wait_exit()
+    assert running.wait_exit() == 1
     (tmp_path / "go").touch()
     running.start()
     wait_done(pg)
